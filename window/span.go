@@ -2,8 +2,9 @@ package window
 
 import "time"
 
-// Span is a half-open interval of event time, [start, end), in whole milliseconds. Spans are comparable with == and
-// usable as map keys. The zero Span is empty and means "no window".
+// Span is a half-open interval of event time, [start, end), in whole milliseconds. That of a session ends one millisecond
+// after its last record. Spans are comparable with == and usable as map keys. The zero Span is empty and means "no
+// window".
 type Span struct {
 	start, end int64 // milliseconds since the epoch
 }
