@@ -128,7 +128,7 @@ func TestClosing(t *testing.T) {
 	require.Equal(t, int64(math.MaxInt64), f.Next(f.Next(top)))
 	require.False(t, f.Late(top, math.MaxInt64-1))
 	require.True(t, f.Late(top, math.MaxInt64))
-	nearTop := f.Last(math.MaxInt64 - 15)
+	nearTop := f.Last(math.MaxInt64 - 11)
 	require.Less(t, f.EndOf(nearTop), int64(math.MaxInt64))
 	require.Equal(t, int64(math.MaxInt64), f.ClosesAt(nearTop))
 }

@@ -82,6 +82,9 @@ func (f Fixed) startOfDay(day int64) int64 {
 	t := time.UnixMilli(reading - 2*dayMs).In(f.zone) // no zone is two days ahead
 	for {
 		from, to := t.ZoneBounds()
+		if !to.IsZero() && !to.After(t) {
+			to = endOfDayUTC(t)
+		}
 		at := reading - offsetMs(t)
 		if !from.IsZero() {
 			at = max(at, from.UnixMilli())
@@ -91,6 +94,13 @@ func (f Fixed) startOfDay(day int64) int64 {
 		}
 		t = to
 	}
+}
+
+// endOfDayUTC returns the midnight after t in UTC, in t's zone. It helps startOfDay out where time.ZoneBounds reports an
+// end that is not after t: on 31 December of leap years for which a zone has no table but only a rule, since Go lets the
+// rule's year end after 365 days. No rule changes a clock on that day.
+func endOfDayUTC(t time.Time) time.Time {
+	return t.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour).In(t.Location())
 }
 
 // offsetMs returns how far the local clock is ahead of UTC at t, in milliseconds.

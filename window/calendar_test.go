@@ -140,6 +140,23 @@ func TestDaysAroundClockChangesMatchClock(t *testing.T) {
 	}
 }
 
+// The last day of a leap year that is beyond a zone's table of changes. The standard library does not say when the
+// clock changes next on that day, and an earlier version of ours looked for it for ever.
+func TestLastDayOfLeapYearsToCome(t *testing.T) {
+	for _, name := range oddZones {
+		loc := zone(t, name)
+		f := window.Calendar(window.Day, loc)
+		for _, year := range []int{2040, 2096, 3000, 12000} {
+			for day := 28; day < 35; day++ {
+				start, end := time.Date(year, 12, day, 0, 0, 0, 0, loc), time.Date(year, 12, day+1, 0, 0, 0, 0, loc)
+				want := []window.Span{window.NewSpan(start, end)}
+				require.Equal(t, want, spans(f, start.UnixMilli()), "%s", name)
+				require.Equal(t, want, spans(f, end.UnixMilli()-1), "%s", name)
+			}
+		}
+	}
+}
+
 // Calendar windows follow each other without gap or overlap, and every function agrees on where they are.
 func TestCalendarWindowsPartitionTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
