@@ -1,0 +1,153 @@
+package serde
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"runtime"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+var timeType = reflect.TypeFor[time.Time]()
+
+// A methodOf finds one method of a type. Its name is a constant in each, or the linker could no longer drop unused methods from
+// the whole program.
+type methodOf func(reflect.Type) (reflect.Method, bool)
+
+// A codecPair is a pair of methods by which a type takes over its encoding inside msgpack.
+type codecPair struct {
+	name     string
+	enc, dec reflect.Type
+	methods  [2]methodOf
+}
+
+// codecPairs are the pairs that msgpack honours, in its order of precedence.
+var codecPairs = [...]codecPair{
+	{
+		"EncodeMsgpack and DecodeMsgpack", reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.CustomDecoder](),
+		[2]methodOf{
+			func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("EncodeMsgpack") },
+			func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("DecodeMsgpack") },
+		},
+	},
+	{
+		"MarshalMsgpack and UnmarshalMsgpack", reflect.TypeFor[msgpack.Marshaler](), reflect.TypeFor[msgpack.Unmarshaler](),
+		[2]methodOf{
+			func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("MarshalMsgpack") },
+			func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("UnmarshalMsgpack") },
+		},
+	},
+	{
+		"MarshalBinary and UnmarshalBinary", reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.BinaryUnmarshaler](),
+		[2]methodOf{
+			func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("MarshalBinary") },
+			func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("UnmarshalBinary") },
+		},
+	},
+	{
+		"MarshalText and UnmarshalText", reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+		[2]methodOf{
+			func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("MarshalText") },
+			func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("UnmarshalText") },
+		},
+	},
+}
+
+func marshalMsgOf(t reflect.Type) (reflect.Method, bool)   { return t.MethodByName("MarshalMsg") }
+func unmarshalMsgOf(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("UnmarshalMsg") }
+
+// A codecUse is how msgpack encodes and decodes a type that is not a pointer, an interface or time.Time.
+type codecUse struct {
+	enc, dec int  // the pairs of codecPairs that it takes, or -1
+	byPtr    bool // the encoder needs the value's address
+	mixed    bool // a pointer to the type is treated otherwise than the type
+}
+
+// own reports whether the type's own methods encode and decode it.
+func (u codecUse) own() bool { return u.enc >= 0 || u.dec >= 0 }
+
+// codecOf returns how msgpack treats t: methods of t go before those of *t.
+func codecOf(t reflect.Type) codecUse {
+	use := codecUse{enc: -1, dec: -1}
+	for i := len(codecPairs) - 1; i >= 0; i-- {
+		if reflect.PointerTo(t).Implements(codecPairs[i].enc) {
+			use.enc, use.byPtr = i, true
+		}
+		if reflect.PointerTo(t).Implements(codecPairs[i].dec) {
+			use.dec = i
+		}
+	}
+	ptr := use
+	for i := len(codecPairs) - 1; i >= 0; i-- {
+		if t.Implements(codecPairs[i].enc) {
+			use.enc, use.byPtr = i, false
+		}
+		if t.Implements(codecPairs[i].dec) {
+			use.dec = i
+		}
+	}
+	use.mixed = use.enc != ptr.enc || use.dec != ptr.dec
+	return use
+}
+
+// fault says why the methods would not bring a value of t back whole, or returns "".
+func (u codecUse) fault(t reflect.Type) string {
+	if u.enc != u.dec {
+		return fmt.Sprintf("msgpack would encode it %s but decode it %s", codecName(u.enc, 0), codecName(u.dec, 1))
+	}
+	pair := codecPairs[u.enc]
+	if u.mixed {
+		return fmt.Sprintf("it has %s, but *%v has other methods that msgpack prefers, so it may be encoded in two ways", pair.name, t)
+	}
+	if promoted(t, pair.methods[0]) || promoted(t, pair.methods[1]) {
+		return fmt.Sprintf("it has %s from an embedded field, which would be encoded alone; give the field a name", pair.name)
+	}
+	return ""
+}
+
+func codecName(pair, half int) string {
+	if pair < 0 {
+		return "by its fields or kind"
+	}
+	names := [...][2]string{
+		{"by EncodeMsgpack", "by DecodeMsgpack"}, {"by MarshalMsgpack", "by UnmarshalMsgpack"},
+		{"by MarshalBinary", "by UnmarshalBinary"}, {"by MarshalText", "by UnmarshalText"},
+	}
+	return names[pair][half]
+}
+
+// promoted reports whether the struct type t has the method only because a field is embedded, while it has other fields too: the
+// method then encodes one field of several.
+func promoted(t reflect.Type, method methodOf) bool {
+	if t.Kind() != reflect.Struct || !embedsBesideOthers(t) {
+		return false
+	}
+	m, ok := method(t)
+	if !ok {
+		m, ok = method(reflect.PointerTo(t))
+	}
+	if !ok {
+		return false
+	}
+	// Reflection does not tell promoted methods from declared ones, but their code is written by the compiler, in no file.
+	fn := runtime.FuncForPC(m.Func.Pointer())
+	if fn == nil {
+		return false
+	}
+	file, _ := fn.FileLine(fn.Entry())
+	return file == "<autogenerated>"
+}
+
+func embedsBesideOthers(t reflect.Type) bool {
+	embeds, sized := false, 0
+	for i := range t.NumField() {
+		f := t.Field(i)
+		embeds = embeds || f.Anonymous
+		if f.Type.Size() > 0 {
+			sized++
+		}
+	}
+	return embeds && sized > 1
+}
