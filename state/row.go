@@ -1,0 +1,184 @@
+package state
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirstream/weir/serde"
+)
+
+// A Row is one entry of a store. Its owner changes Value, Time, Headers (and
+// Last, in sessions) in place and then calls the store's Touch.
+type Row[V any] struct {
+	Value   V
+	Headers []kgo.RecordHeader // of the latest record that went in
+	Time    int64              // event time of the latest record that went in, ms
+	Start   int64              // window stores: the window's start; session stores: the first record's time
+	Last    int64              // session stores: the last record's time
+	Shown   int64              // session stores: Last as it was last told downstream; Unshown if never
+	Deleted bool               // the row has no value any more
+
+	key    string // the row's key in the store
+	since  int64  // the commit since which it waits to be written to Pebble; 0 if it does not
+	size   int32  // bytes, as counted into the store's size
+	status status
+}
+
+// Unshown is Row.Shown of a session that was never told downstream.
+const Unshown = math.MinInt64
+
+type status uint8
+
+const (
+	dirty   status = 1 << iota // changed since the last barrier
+	dropped                    // its window was closed: nothing is to be written
+	written                    // Pebble may hold a row for it
+	recent                     // used since the clock hand last passed
+)
+
+func (s status) has(f status) bool { return s&f != 0 }
+
+// rowOverhead is about what a row costs besides key and value, in bytes.
+const rowOverhead = 176
+
+const rowVersion = 1
+
+// appendRow encodes what a changelog record and a row of Pebble hold:
+//
+//	version | flags | varint time | [varint last-start, varint shown-start] | [headers] | value
+func appendRow[V any](dst []byte, r *Row[V], session bool, s serde.Serde[V]) ([]byte, error) {
+	flags := byte(0)
+	if session {
+		flags |= 1
+	}
+	if len(r.Headers) > 0 {
+		flags |= 2
+	}
+	dst = append(dst, rowVersion, flags)
+	dst = binary.AppendVarint(dst, r.Time)
+	if session {
+		dst = binary.AppendVarint(dst, r.Last-r.Start)
+		// At the barrier the row as it is now is about to be told downstream.
+		dst = binary.AppendVarint(dst, r.Shown)
+	}
+	if len(r.Headers) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(r.Headers)))
+		for _, h := range r.Headers {
+			dst = binary.AppendUvarint(dst, uint64(len(h.Key)))
+			dst = append(dst, h.Key...)
+			dst = binary.AppendVarint(dst, int64(headerLen(h.Value)))
+			dst = append(dst, h.Value...)
+		}
+	}
+	return s.Append(dst, r.Value)
+}
+
+func headerLen(v []byte) int {
+	if v == nil {
+		return -1
+	}
+	return len(v)
+}
+
+// decodeRow is appendRow's inverse. It keeps nothing of src.
+func decodeRow[V any](src []byte, r *Row[V], s serde.Serde[V]) (err error) {
+	d := decoder{b: src}
+	if v := d.byte(); d.err == nil && v != rowVersion {
+		return fmt.Errorf("row of version %d: written by a newer version of Weir", v)
+	}
+	flags := d.byte()
+	r.Time = d.varint()
+	if flags&1 != 0 {
+		r.Last = r.Start + d.varint()
+		r.Shown = d.varint()
+	}
+	if flags&2 != 0 {
+		n := d.uvarint()
+		if n > uint64(len(d.b)) {
+			return fmt.Errorf("row claims %d headers in %d bytes", n, len(d.b))
+		}
+		r.Headers = make([]kgo.RecordHeader, 0, n)
+		for range n {
+			key := string(d.take(int64(d.uvarint())))
+			var value []byte
+			if l := d.varint(); l >= 0 {
+				value = append([]byte{}, d.take(l)...)
+			}
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: key, Value: value})
+		}
+	}
+	if d.err != nil {
+		return d.err
+	}
+	r.Value, err = s.Decode(d.b)
+	return err
+}
+
+// A decoder takes a row apart and remembers the first error.
+type decoder struct {
+	b   []byte
+	err error
+}
+
+func (d *decoder) short() {
+	if d.err == nil {
+		d.err = fmt.Errorf("row is cut short")
+	}
+	d.b = nil
+}
+
+func (d *decoder) byte() byte {
+	if b := d.take(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+func (d *decoder) take(n int64) []byte {
+	if n < 0 || n > int64(len(d.b)) {
+		d.short()
+		return nil
+	}
+	b := d.b[:n]
+	d.b = d.b[n:]
+	return b
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.short()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.short()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+// sortable encodes a time so that the order of bytes is the order of times.
+func sortable(ms int64) string {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(ms)^1<<63)
+	return string(b[:])
+}
+
+func appendSortable(dst []byte, ms int64) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(ms)^1<<63)
+}
+
+func fromSortable(b []byte) int64 { return int64(binary.BigEndian.Uint64(b) ^ 1<<63) }
+
+// Key returns the key that the row is stored under.
+func (r *Row[V]) Key() string { return r.key }
