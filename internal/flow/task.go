@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirstream/weir/state"
+	"github.com/weirstream/weir/window"
 )
 
 // A Task is what the operators of one task share: where they write, what they
@@ -101,8 +102,9 @@ type Stateful interface {
 	Unwritten() int
 	// Evict frees up to n bytes of cache.
 	Evict(n int64) int64
-	// Each calls f with every row: encoded key, window if any, and value.
-	Each(f func(key []byte, w [2]int64, value any) bool) error
+	// Each calls f with every row as the open transaction sees it: key, window if
+	// it has one, and value.
+	Each(f func(key any, w window.Span, value any) bool) error
 }
 
 // An Output takes the records that a task writes. It copies keys and values;

@@ -80,6 +80,6 @@ func (*aggregate[K, V, A]) Progress() state.Progress { return state.Progress{Clo
 func (*aggregate[K, V, A]) NeededFrom(int64) (int64, bool) { return 0, false }
 
 // Each implements flow.Stateful.
-func (op *aggregate[K, V, A]) Each(f func(key []byte, w [2]int64, value any) bool) error {
-	return op.All(func(key string, r *state.Row[A]) bool { return f([]byte(key), [2]int64{}, r.Value) })
+func (op *aggregate[K, V, A]) Each(f func(key any, w window.Span, value any) bool) error {
+	return op.each(op.All, f, func(r *state.Row[A]) window.Span { return window.Span{} })
 }

@@ -173,8 +173,6 @@ func (op *session[K, V, A]) NeededFrom(watermark int64) (int64, bool) {
 }
 
 // Each implements flow.Stateful.
-func (op *session[K, V, A]) Each(f func(key []byte, w [2]int64, value any) bool) error {
-	return op.All(func(key string, r *state.Row[A]) bool {
-		return f([]byte(key), [2]int64{r.Start, r.Last + 1}, r.Value)
-	})
+func (op *session[K, V, A]) Each(f func(key any, w window.Span, value any) bool) error {
+	return op.each(op.All, f, func(r *state.Row[A]) window.Span { return window.Millis(r.Start, r.Last+1) })
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -102,6 +103,22 @@ func (b *base[K, V, A]) emit(c *flow.Context, next flow.Push[K, A], key string, 
 	*c = before
 	c.Err = err
 	return err
+}
+
+// each calls f with the rows of all, their keys decoded.
+func (b *base[K, V, A]) each(
+	all func(func(key string, r *state.Row[A]) bool) error, f func(key any, w window.Span, value any) bool, span func(*state.Row[A]) window.Span,
+) error {
+	var bad error
+	err := all(func(key string, r *state.Row[A]) bool {
+		k, err := b.Spec.Key.Decode([]byte(key))
+		if err != nil {
+			bad = fmt.Errorf("cannot decode the key %q of its own store: %w", key, err)
+			return false
+		}
+		return f(k, span(r), r.Value)
+	})
+	return errors.Join(err, bad)
 }
 
 // fired is the watermark, in terms of the operator's input, up to which

@@ -117,8 +117,6 @@ func (op *windowed[K, V, A]) NeededFrom(watermark int64) (int64, bool) {
 }
 
 // Each implements flow.Stateful.
-func (op *windowed[K, V, A]) Each(f func(key []byte, w [2]int64, value any) bool) error {
-	return op.All(func(key string, r *state.Row[A]) bool {
-		return f([]byte(key), [2]int64{r.Start, op.fixed.EndOf(r.Start)}, r.Value)
-	})
+func (op *windowed[K, V, A]) Each(f func(key any, w window.Span, value any) bool) error {
+	return op.each(op.All, f, func(r *state.Row[A]) window.Span { return window.Millis(r.Start, op.fixed.EndOf(r.Start)) })
 }
