@@ -94,15 +94,15 @@ func Produce(t testing.TB, addrs []string, records ...*kgo.Record) {
 }
 
 // CommittedOffsets returns what the group has committed, with metadata, by topic and partition. It waits for
-// transactions that have offsets pending, and is empty if the group does not exist.
+// transactions that have offsets of the group pending, and is empty if the group does not exist.
 func CommittedOffsets(t testing.TB, addrs []string, group string) kadm.Offsets {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), helperTimeout)
 	defer cancel()
-	admin := kadm.NewClient(NewClient(t, addrs, kgo.RequireStableFetchOffsets()))
+	admin := kadm.NewClient(NewClient(t, addrs))
 	var offsets kadm.Offsets
 	Eventually(t, helperTimeout, func() error {
-		fetched, err := admin.FetchOffsets(ctx, group)
+		fetched, err := admin.FetchOffsets(kadm.RequireStable(ctx), group)
 		if err == nil {
 			err = fetched.Error()
 		}

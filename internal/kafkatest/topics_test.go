@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func TestFakeBroker(t *testing.T) {
@@ -86,6 +88,57 @@ func TestCommittedOffsets(t *testing.T) {
 	require.True(t, ok)
 	require.EqualValues(t, 7, got.At)
 	require.Equal(t, "note", got.Metadata)
+}
+
+// An offset that a transaction has not yet committed is neither ignored nor taken for committed.
+func TestCommittedOffsetsWaitForTransactions(t *testing.T) {
+	cluster := Fake(t)
+	addrs := cluster.ListenAddrs()
+	CreateTopic(t, addrs, "in", 1, nil)
+	producer := NewClient(t, addrs, kgo.TransactionalID("id"), kgo.DefaultProduceTopic("in"))
+	require.NoError(t, producer.BeginTransaction())
+	require.NoError(t, producer.ProduceSync(t.Context(), &kgo.Record{Key: []byte("a")}).FirstErr())
+	pid, epoch, err := producer.ProducerID(t.Context())
+	require.NoError(t, err)
+
+	var before kadm.Offsets
+	before.Add(kadm.Offset{Topic: "in", At: 5, LeaderEpoch: -1})
+	require.NoError(t, kadm.NewClient(producer).CommitAllOffsets(t.Context(), "group", before))
+
+	begin := kmsg.NewPtrAddOffsetsToTxnRequest()
+	begin.TransactionalID, begin.ProducerID, begin.ProducerEpoch, begin.Group = "id", pid, epoch, "group"
+	begun, err := begin.RequestWith(t.Context(), producer)
+	require.NoError(t, err)
+	require.Zero(t, begun.ErrorCode)
+	commit := kmsg.NewPtrTxnOffsetCommitRequest()
+	commit.TransactionalID, commit.ProducerID, commit.ProducerEpoch, commit.Group = "id", pid, epoch, "group"
+	commit.Generation = -1
+	partition := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+	partition.Offset = 7
+	topic := kmsg.NewTxnOffsetCommitRequestTopic()
+	detail, err := leaders(t.Context(), kadm.NewClient(producer), "in")
+	require.NoError(t, err)
+	topic.Topic, topic.TopicID, topic.Partitions = "in", detail.ID, append(topic.Partitions, partition)
+	commit.Topics = append(commit.Topics, topic)
+	pending, err := commit.RequestWith(t.Context(), producer)
+	require.NoError(t, err)
+	require.Zero(t, pending.Topics[0].Partitions[0].ErrorCode)
+
+	asked := make(chan struct{})
+	ask := sync.OnceFunc(func() { close(asked) })
+	cluster.ControlKey(int16(kmsg.OffsetFetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		ask()
+		return nil, nil, false
+	})
+	ended := make(chan error, 1)
+	go func() {
+		<-asked
+		ended <- producer.EndTransaction(context.Background(), kgo.TryCommit)
+	}()
+	got, ok := CommittedOffsets(t, addrs, "group").Lookup("in", 0)
+	require.NoError(t, <-ended)
+	require.True(t, ok)
+	require.EqualValues(t, 7, got.At)
 }
 
 func TestEventually(t *testing.T) {
