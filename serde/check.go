@@ -180,11 +180,22 @@ func (c *checker) structure(t reflect.Type, p place) {
 	}
 	for _, f := range l.fields {
 		at := p.at(f.path)
-		if f.omitEmpty && f.typ.Kind() == reflect.Struct && codecOf(f.typ).own() && !f.typ.Implements(zeroerType) {
-			// msgpack looks at the exported fields for emptiness, and a type with methods of its own usually has none.
-			c.find(at, "with omitempty msgpack never writes it, because %v has no method IsZero", f.typ)
+		if f.omitEmpty {
+			c.omitEmpty(f.typ, at)
 		}
 		c.walk(f.typ, at)
+	}
+}
+
+// omitEmpty checks that what msgpack takes for empty in a type is the value that a missing field has.
+func (c *checker) omitEmpty(t reflect.Type, p place) {
+	zeroer := t.Implements(zeroerType)
+	switch {
+	case t.Kind() == reflect.Pointer && zeroer:
+		c.find(p, "with omitempty msgpack does not write a pointer to something that IsZero, and it comes back nil")
+	case t.Kind() == reflect.Struct && codecOf(t).own() && !zeroer:
+		// msgpack looks at the exported fields for emptiness, and a type with methods of its own usually has none.
+		c.find(p, "with omitempty msgpack never writes it, because %v has no method IsZero", t)
 	}
 }
 

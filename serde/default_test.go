@@ -149,6 +149,13 @@ func TestDefaultRefuses(t *testing.T) {
 		B big.Int `msgpack:",omitempty"`
 	}](t, "omitempty of a codec", "with omitempty msgpack never writes it")
 	refuses[struct {
+		T *time.Time `msgpack:",omitempty"`
+	}](t, "omitempty of a pointer to something that may be zero", ".T: with omitempty msgpack does not write a pointer")
+	refuses[struct {
+		_msgpack struct{} `msgpack:",omitempty"`
+		B        big.Int
+	}](t, "omitempty for all", ".B: with omitempty msgpack never writes it")
+	refuses[struct {
 		S string `msgpack:",intern"`
 	}](t, "intern", ".S: interned strings need a stream")
 	refuses[window.Key[string]](t, "window key", ".Span: ", "use serde.Windowed or serde.TimeWindowed")

@@ -1,0 +1,5 @@
+//go:build race
+
+package serde_test
+
+const raceEnabled = true
