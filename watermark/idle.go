@@ -73,7 +73,7 @@ func (d *Idleness) due() int64 {
 	switch {
 	case d.sent == None:
 		return satAdd(d.silent, d.timeout)
-	case d.idle && d.grown: // the log has grown, if only by control records: the proof is out of date
+	case d.grown: // if only by control records: the last answer, whatever it was, is out of date
 		return satAdd(d.sent, askSoonest)
 	default:
 		return satAdd(d.sent, d.interval())

@@ -12,11 +12,7 @@ type Upstreams struct {
 // NewUpstreams returns the tracker of a partition that is fed by the given number of upstream tasks. Each of them stands
 // at floor, the committed watermark of the reading task or None, until it is heard.
 func NewUpstreams(tasks int, floor int64) *Upstreams {
-	u := &Upstreams{merge: NewMerge(tasks, floor), heard: make([]bool, tasks)}
-	for i := range tasks {
-		u.merge.Set(i, floor)
-	}
-	return u
+	return &Upstreams{merge: NewMerge(tasks, floor), heard: make([]bool, tasks)} // floor holds, as committed watermarks do
 }
 
 // Hear takes what an upstream task says about itself into account. The watermark of an upstream never goes back: after a

@@ -92,6 +92,24 @@ func TestAssignmentMatchesDefinition(t *testing.T) {
 	})
 }
 
+// The windows at both ends of time, where sums wrap round.
+func TestAssignmentAtTheEndsOfTime(t *testing.T) {
+	for _, shape := range [][3]int64{{10, 10, 0}, {10, 10, 3}, {25, 10, 7}, {30, 10, 1}, {7, 1, 0}} {
+		size, advance, offset := shape[0], shape[1], shape[2]
+		f := window.Hopping(time.Duration(size)*ms, time.Duration(advance)*ms).Offset(time.Duration(offset) * ms)
+		for i := range int64(70) {
+			for _, ts := range []int64{math.MinInt64 + i, math.MaxInt64 - 1 - i} {
+				want := model(size, advance, offset, ts)
+				require.Equal(t, want, spans(f, ts), "%v at %d", f, ts)
+				if len(want) == 0 { // the next window is the first that there is
+					require.Empty(t, model(size, advance, offset, f.Last(ts)-1))
+					require.NotEmpty(t, model(size, advance, offset, f.Last(ts)))
+				}
+			}
+		}
+	}
+}
+
 func TestHoppingWindowsPerRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		advance := rapid.Int64Range(1, 50).Draw(t, "advance")

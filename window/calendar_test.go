@@ -134,6 +134,9 @@ func TestDaysAroundClockChangesMatchClock(t *testing.T) {
 			got := map[int64]bool{from: true}
 			for at := from; at < to; at = f.Next(at) {
 				got[f.Next(at)] = true
+				for hour := at; hour < f.Next(at); hour += 3_600_000 {
+					require.Equal(t, at, f.First(hour), "%s around %v", name, change)
+				}
 			}
 			require.Equal(t, starts, got, "%s around %v", name, change)
 		}

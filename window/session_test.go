@@ -20,6 +20,14 @@ func TestSessionTouches(t *testing.T) {
 	}
 }
 
+func TestSessionTouchesAtTheEndsOfTime(t *testing.T) {
+	s := window.Gap(5 * ms)
+	require.True(t, s.Touches(math.MaxInt64-9, math.MaxInt64-2, math.MaxInt64-1))
+	require.False(t, s.Touches(math.MaxInt64-9, math.MaxInt64-2, math.MaxInt64-15))
+	require.True(t, s.Touches(math.MinInt64+2, math.MinInt64+9, math.MinInt64))
+	require.False(t, s.Touches(math.MinInt64+2, math.MinInt64+9, math.MinInt64+15))
+}
+
 func TestSessionTouchesMatchesDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gap := rapid.Int64Range(1, 300).Draw(t, "gap")
