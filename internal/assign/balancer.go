@@ -65,11 +65,12 @@ func (b *Balancer) OnAssigned(_ context.Context, cl *kgo.Client, _ map[string][]
 	}
 }
 
-// OnLost is to be called by the client's kgo.OnPartitionsLost: nothing is owned any more.
+// OnLost is to be called by the client's kgo.OnPartitionsLost: nothing is owned any more. What a bad assignment left in
+// Ownership.Err, for which the client calls this too, stays.
 func (b *Balancer) OnLost(context.Context, *kgo.Client, map[string][]int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.disown(nil)
+	b.disown(b.Owned().Err)
 }
 
 // ProtocolName implements kgo.GroupBalancer.
@@ -173,7 +174,7 @@ func (b *Balancer) adopt(d shareData) {
 	next := &Ownership{Seq: old.Seq + 1, Generation: d.generation}
 	for _, t := range d.tasks {
 		g := Grant{Task: t, Since: next.Seq}
-		if i := slices.IndexFunc(old.Tasks, func(g Grant) bool { return g.Task == t }); i >= 0 && unbroken {
+		if i, had := slices.BinarySearchFunc(old.Tasks, t, compareGrant); had && unbroken {
 			g = old.Tasks[i]
 		}
 		next.Tasks = append(next.Tasks, g)
@@ -185,14 +186,14 @@ func (b *Balancer) adopt(d shareData) {
 		}
 		lost = true
 		if _, ours := slices.BinarySearchFunc(d.release, g.Task, compareTasks); ours && unbroken {
-			next.Releasing = append(next.Releasing, g.Task)
+			next.Releasing = append(next.Releasing, g)
 		}
 	}
 	next.Rejoin = d.rejoin && !lost
 	b.now.Store(next)
 }
 
-// disown gives everything up.
+// disown gives everything up, because of err if that is not nil.
 func (b *Balancer) disown(err error) {
 	b.now.Store(&Ownership{Seq: b.Owned().Seq + 1, Generation: -1, Err: err})
 }

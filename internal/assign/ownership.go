@@ -10,13 +10,13 @@ type Ownership struct {
 	Tasks []Grant
 	// Releasing are those that the last assignment took away to hand them on later, sorted. They may still be finished and
 	// committed; once the client has joined again they are gone.
-	Releasing []Task
+	Releasing []Grant
 	// Generation is the newest generation in which the group is known to have left the tasks to this member; -1 before the first.
 	Generation int32
 	// Rejoin says that a task waits for this member to join again and that the client will not do so by itself; see
 	// Balancer.OnAssigned.
 	Rejoin bool
-	// Err is why the last assignment gave nothing: a *TopologyError, or an assignment that could not be read. Nil otherwise.
+	// Err is why the last assignment could not be followed: a *TopologyError, or what was wrong with it. Nil otherwise.
 	Err error
 }
 
@@ -28,16 +28,19 @@ type Grant struct {
 	Since uint64
 }
 
-// Holds reports whether the member may still process and commit the task.
-func (o Ownership) Holds(t Task) bool {
-	if _, found := slices.BinarySearchFunc(o.Tasks, t, func(g Grant, t Task) int { return compareTasks(g.Task, t) }); found {
-		return true
+// Holds reports whether the member may still process and commit a task that it was given in this grant.
+func (o Ownership) Holds(g Grant) bool {
+	for _, grants := range [][]Grant{o.Tasks, o.Releasing} {
+		if i, found := slices.BinarySearchFunc(grants, g.Task, compareGrant); found {
+			return grants[i].Since == g.Since
+		}
 	}
-	_, found := slices.BinarySearchFunc(o.Releasing, t, compareTasks)
-	return found
+	return false
 }
 
-// MayCommit reports whether offsets of tasks that o Holds may be committed under a generation, which the caller must have read with
+func compareGrant(g Grant, t Task) int { return compareTasks(g.Task, t) }
+
+// MayCommit reports whether offsets of the grants that o Holds may be committed under a generation, which the caller must have read with
 // kgo.Client.GroupMetadata before it took o. Kafka only checks that member and generation are the current ones. That is not enough:
 // a member that was thrown out, while another ran its tasks, and has joined again is current too, before it hears that the tasks are
 // no longer its own. Tasks are known to be held in Generation; and in the generation after it, since the join for that one carried
