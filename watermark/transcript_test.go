@@ -24,9 +24,9 @@ func TestTranscripts(t *testing.T) {
 	}
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			make := machines[d.Cmd]
-			require.NotNil(t, make, "%s: %s", d.Pos, d.Cmd)
-			step := make(t, d)
+			newMachine := machines[d.Cmd]
+			require.NotNil(t, newMachine, "%s: %s", d.Pos, d.Cmd)
+			step := newMachine(t, d)
 			var out strings.Builder
 			for _, line := range strings.Split(d.Input, "\n") {
 				fmt.Fprintf(&out, "%-34s | %s\n", line, step(event{t, strings.Fields(line)}))

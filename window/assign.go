@@ -2,14 +2,14 @@ package window
 
 import "math"
 
-// The windows that hold a time ts, earliest first, are
+// First returns the start of the earliest window that holds ts. All times are milliseconds since the epoch. The windows
+// that hold ts, earliest first, are
 //
 //	for start := f.First(ts); start <= ts; start = f.Next(start) { ... f.EndOf(start) ... }
 //
-// Times are any int64 below math.MaxInt64, which is no time but the end of time. Windows that would begin before
-// math.MinInt64 do not exist; a time that is in no window has First(ts) > ts. Ends beyond math.MaxInt64 stand at it.
-
-// First returns the start of the earliest window that holds ts, all in milliseconds since the epoch.
+// ts is any int64 below math.MaxInt64, which is no time but the end of time (the loop would not end). Windows that would
+// begin before math.MinInt64 do not exist; for a time that is in no window, First(ts) > ts. Ends beyond math.MaxInt64
+// stand at it.
 func (f Fixed) First(ts int64) int64 {
 	last := f.Last(ts)
 	if f.back == 0 {
