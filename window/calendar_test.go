@@ -72,7 +72,8 @@ func TestCalendarUnits(t *testing.T) {
 		{window.Calendar(window.Quarter, berlin), "2026-06-30T23:59:59+02:00", "2026-04-01T00:00:00+02:00", "2026-07-01T00:00:00+02:00"},
 		{window.Calendar(window.Quarter, berlin), "2026-12-31T00:00:00+01:00", "2026-10-01T00:00:00+02:00", "2027-01-01T00:00:00+01:00"},
 		{window.Calendar(window.Year, berlin), "2026-12-31T23:30:00Z", "2027-01-01T00:00:00+01:00", "2028-01-01T00:00:00+01:00"},
-		{window.Calendar(window.Day, berlin).Offset(6 * time.Hour), "2026-03-29T05:59:59+02:00", "2026-03-28T06:00:00+01:00", "2026-03-29T06:00:00+02:00"},
+		{window.Calendar(window.Day, berlin).Offset(6 * time.Hour),
+			"2026-03-29T05:59:59+02:00", "2026-03-28T06:00:00+01:00", "2026-03-29T06:00:00+02:00"},
 		{window.Calendar(window.Day, time.FixedZone("far", 90*3600)), "2026-01-01T00:00:00Z", "2025-12-31T06:00:00Z", "2026-01-01T06:00:00Z"},
 	} {
 		require.Equal(t, []window.Span{span(t, c.start, c.end)}, spans(c.f, instant(t, c.at).UnixMilli()), "%v at %s", c.f, c.at)
