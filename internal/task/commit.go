@@ -28,6 +28,9 @@ func (t *Task) mark() mark {
 	return m
 }
 
+// Changed reports whether the task did anything since the last commit.
+func (t *Task) Changed() bool { return t.firing || t.told || t.mark() != t.committed }
+
 // Flush implements checkpoint.Participant. What one operator's updates change
 // downstream is flushed after it.
 func (t *Task) Flush(commit int64) error {
@@ -49,7 +52,7 @@ func (t *Task) Begin(commit int64) { t.interval = commit }
 // Offsets implements checkpoint.Participant. Where a task did anything, all its
 // inputs are committed, moved or not: the group's generation then fences it.
 func (t *Task) Offsets() ([]checkpoint.Offset, error) {
-	if t.mark() == t.committed && !t.firing && !t.told {
+	if !t.Changed() {
 		return nil, nil
 	}
 	at := t.resting()

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -9,7 +10,8 @@ import (
 	"github.com/weirstream/weir/internal/flow"
 )
 
-// CloseStep is how many results a closing emits before the worker may commit.
+// CloseStep is how many results a closing emits before the worker may commit,
+// unless Config says otherwise.
 const CloseStep = 10_000
 
 // Add queues records of an input. end is the partition's end as the fetch
@@ -17,7 +19,7 @@ const CloseStep = 10_000
 func (t *Task) Add(topic string, recs []*kgo.Record, end int64) {
 	if in := t.Input(topic); in != nil {
 		in.add(recs, end)
-		in.got = true
+		in.got = in.got || len(recs) > 0
 	}
 }
 
@@ -54,6 +56,12 @@ func (t *Task) Step(limit int) (more bool, err error) {
 	}
 	return t.due() || t.pick() >= 0, nil
 }
+
+// Ready reports whether Step would do something.
+func (t *Task) Ready() bool { return t.due() || t.pick() >= 0 }
+
+// Firing reports whether a closing was interrupted.
+func (t *Task) Firing() bool { return t.firing }
 
 // pick chooses the input whose next record is the oldest. With several inputs
 // it waits for one that is empty but not at its end.
@@ -141,7 +149,7 @@ func (t *Task) fire() error {
 				return fmt.Errorf("task %v: %w", t.ID, err)
 			}
 		}
-		more, err := o.Fire(&t.ctx, at, CloseStep)
+		more, err := o.Fire(&t.ctx, at, cmp.Or(t.cfg.CloseStep, CloseStep))
 		if err != nil {
 			return fmt.Errorf("task %v: %w", t.ID, err)
 		}

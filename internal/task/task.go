@@ -35,6 +35,8 @@ type Config struct {
 	// Committed is what the last commit says of each input, in the order of
 	// Inputs.
 	Committed []checkpoint.Offset
+	// CloseStep replaces the constant of that name, unless it is 0.
+	CloseStep int
 }
 
 // An Output is a flow.Output that knows where its changelog records ended up.

@@ -79,6 +79,22 @@ func (t *Task) Bound(end func(topic string, partition int32) int64) {
 	t.advanced()
 }
 
+// Advance moves the watermarks of the source partitions on to ms, as records
+// can. It is how a test moves event time without a record.
+func (t *Task) Advance(ms int64) {
+	internal := false
+	for i, in := range t.inputs {
+		if internal = internal || in.Internal; !in.Internal && ms > in.own.Watermark() {
+			in.own.Restore(ms)
+			t.merge.Set(i, ms)
+		}
+	}
+	if !internal && t.merge.Idle() {
+		t.merge.Advance(ms)
+	}
+	t.advanced()
+}
+
 // ended notes that a bounded run has read an input to its end.
 func (t *Task) ended(i int, in *Input) {
 	if in.last >= 0 && in.next >= in.last && !in.done {

@@ -1,0 +1,2 @@
+// Package streamtest runs a topology in memory.
+package streamtest
