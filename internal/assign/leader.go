@@ -35,7 +35,9 @@ func (l *leader) Balance(map[string]int32) kgo.IntoSyncAssignment {
 		if verdicts[i] == accepted && d.fingerprint != topology {
 			verdicts[i] = wrongTopology
 		}
-		planned[i] = Member{ID: stableID(m), Instance: d.instance, Owned: d.owned, Generation: d.generation, Warm: d.warm, Refused: verdicts[i] != accepted}
+		planned[i] = Member{
+			ID: stableID(m), Instance: d.instance, Owned: d.owned, Generation: d.generation, Warm: d.warm, Refused: verdicts[i] != accepted,
+		}
 		if planned[i].Refused && !foreign {
 			// Its task ids mean something else. What must not be given away is whatever shares a partition, or local state, with them.
 			planned[i].Owned = append(l.layout.reading(d.partitions), d.owned...)
@@ -86,7 +88,10 @@ func (l *leader) write(plan Assignment, planned []Member, parsed []memberData, v
 		}
 		seen[planned[i].ID] = true
 		share := plan.Shares[planned[i].ID]
-		d := shareData{verdict: verdicts[i], generation: l.generation, fingerprint: topology, tasks: share.Tasks, release: share.Release, rejoin: share.Rejoin}
+		d := shareData{
+			verdict: verdicts[i], generation: l.generation, fingerprint: topology,
+			tasks: share.Tasks, release: share.Release, rejoin: share.Rejoin,
+		}
 		switch {
 		case verdicts[i] != accepted:
 		case topology == l.layout.fingerprint:

@@ -69,7 +69,9 @@ type warmPlace struct {
 }
 
 func newPlanner(generation int32, tasks []Task, members []Member) *planner {
-	p := &planner{tasks: sortedTasks(tasks), members: serviceOrder(members), index: map[Task]int{}, subs: map[int32]int{}, places: map[string]int{}}
+	p := &planner{
+		tasks: sortedTasks(tasks), members: serviceOrder(members), index: map[Task]int{}, subs: map[int32]int{}, places: map[string]int{},
+	}
 	for t, task := range p.tasks {
 		p.index[task] = t
 		if _, known := p.subs[task.Sub]; !known {

@@ -118,7 +118,8 @@ func TestPlanOfNobodyAndNothing(t *testing.T) {
 }
 
 func BenchmarkPlan(b *testing.B) {
-	for _, bench := range []struct{ subs, partitions, instances, workers int }{{1, 1000, 100, 1}, {10, 100, 25, 4}, {14, 71, 25, 4}, {100, 10, 50, 2}} {
+	type size struct{ subs, partitions, instances, workers int }
+	for _, bench := range []size{{1, 1000, 100, 1}, {10, 100, 25, 4}, {14, 71, 25, 4}, {100, 10, 50, 2}} {
 		var tasks []Task
 		for s := range bench.subs {
 			for p := range bench.partitions {

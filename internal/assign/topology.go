@@ -42,7 +42,8 @@ func checkTopology(topology []SubTopology) error {
 		full := false
 		for _, topic := range sub.Topics {
 			if other, taken := reader[topic]; taken {
-				errs = append(errs, fmt.Errorf("assign: topic %q is read by sub-topologies %d and %d: one partition would have two owners", topic, other, sub.ID))
+				errs = append(errs, fmt.Errorf("assign: topic %q is read by sub-topologies %d and %d: its partitions would have two owners",
+					topic, other, sub.ID))
 			}
 			reader[topic] = sub.ID
 			n := sub.count(topic)
