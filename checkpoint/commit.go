@@ -94,7 +94,7 @@ type Interval struct {
 	Number   int64
 	Tasks    []Participant
 	Log      Log
-	Controls func() // writes watermark control records
+	Controls func() error // writes watermark control records
 	Wall     func() int64
 	Hook     Hook
 }
@@ -108,7 +108,9 @@ func (i *Interval) Commit(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	i.Controls()
+	if err := i.Controls(); err != nil {
+		return false, err
+	}
 	var offsets []Offset
 	var active []Participant
 	for _, t := range i.Tasks {

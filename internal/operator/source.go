@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -44,6 +45,10 @@ func (s *Source[K, V]) Read(c *flow.Context, rec *kgo.Record) (int64, bool) {
 		}
 		ms = at.UnixMilli()
 		c.Time = ms
+	}
+	if ms == math.MaxInt64 {
+		c.Reject(s.Policy, s.Node, flow.Future, errors.New("its event time is the end of time"), 1)
+		return ms, false
 	}
 	if s.Strategy.MaxAheadMs() > 0 && ms-c.Task.Now() > s.Strategy.MaxAheadMs() {
 		c.Reject(s.Policy, s.Node, flow.Future, fmt.Errorf("its event time %s is further ahead of the clock than MaxAhead, %v",

@@ -1,0 +1,307 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weirstream/weir/checkpoint"
+	"github.com/weirstream/weir/internal/assign"
+	"github.com/weirstream/weir/internal/client"
+	"github.com/weirstream/weir/internal/graph"
+	"github.com/weirstream/weir/internal/restore"
+	"github.com/weirstream/weir/internal/task"
+	"github.com/weirstream/weir/state"
+)
+
+// An opened is a task whose state is restored: all that it takes to start it.
+type opened struct {
+	client  *client.Client // that it was opened for
+	grant   assign.Grant
+	offsets []checkpoint.Offset // by input
+	fresh   bool                // nothing was committed yet: the offsets are where to begin
+	ends    []int64             // by input
+	leases  map[int]*state.Partition
+	err     error
+}
+
+func (o *opened) release() {
+	for _, p := range o.leases {
+		p.Release()
+	}
+}
+
+// reconcile makes the tasks those that the group has given to the worker. No
+// interval may be under way.
+func (w *Worker) reconcile(ctx context.Context) error {
+	owned := w.balancer.Owned()
+	if owned.Seq == w.seq && len(w.tasks) == len(owned.Tasks) {
+		return nil
+	}
+	var topology *assign.TopologyError
+	if errors.As(owned.Err, &topology) {
+		return topology
+	}
+	w.seq = owned.Seq
+	w.hurry.Store(false)
+	want := map[task.ID]assign.Grant{}
+	for _, g := range owned.Tasks {
+		want[task.ID(g.Task)] = g
+	}
+	for id, h := range w.tasks {
+		if g, ok := want[id]; !ok || g.Since != h.grant.Since {
+			w.drop(id)
+		}
+	}
+	for id, g := range want {
+		if w.tasks[id] == nil {
+			w.begin(ctx, g)
+		}
+	}
+	return nil
+}
+
+// begin opens a task in the background, while others run.
+func (w *Worker) begin(ctx context.Context, g assign.Grant) {
+	ctx, cancel := context.WithCancel(ctx)
+	w.tasks[task.ID(g.Task)] = &held{grant: g, cancel: cancel}
+	cl := w.client
+	go func() {
+		o := w.open(ctx, g)
+		o.client = cl
+		select {
+		case w.opened <- o:
+			w.wake()
+		case <-ctx.Done():
+			o.release()
+		}
+	}()
+}
+
+// open leases a task's stores, asks what was committed, and restores.
+func (w *Worker) open(ctx context.Context, g assign.Grant) opened {
+	o := opened{grant: g, leases: map[int]*state.Partition{}}
+	select {
+	case w.cfg.Opening <- struct{}{}:
+		defer func() { <-w.cfg.Opening }()
+	case <-ctx.Done():
+		o.err = ctx.Err()
+		return o
+	}
+	id := task.ID(g.Task)
+	var stores []restore.Store
+	for _, n := range w.cfg.Plan.Subs[id.Sub].Stores {
+		part, err := w.lease(ctx, n, id.Partition)
+		if err != nil {
+			o.err = err
+			return o
+		}
+		o.leases[n.ID] = part
+		stores = append(stores, restore.Store{Topic: w.cfg.Plan.ChangelogTopic(n), Part: part, Sessions: n.Store.Kind == "session"})
+	}
+	if o.err = w.committed(ctx, id, &o, stores); o.err != nil {
+		return o
+	}
+	o.err = w.cfg.Restorer.Restore(ctx, stores)
+	return o
+}
+
+// lease waits for the partition of a store until the instance's former owner
+// has given it up.
+func (w *Worker) lease(ctx context.Context, n *graph.Node, partition int32) (*state.Partition, error) {
+	t := time.NewTicker(10 * time.Millisecond)
+	defer t.Stop()
+	for {
+		part, err := w.cfg.DB.Lease(*n.Store, partition)
+		if !errors.Is(err, state.ErrLeased) {
+			return part, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-t.C:
+		}
+	}
+}
+
+// committed finds where each input of a task goes on.
+func (w *Worker) committed(ctx context.Context, id task.ID, o *opened, stores []restore.Store) error {
+	inputs := task.Inputs(w.cfg.Plan, id, w.cfg.Layout.Partitions)
+	parts, names := map[string][]int32{}, []string{}
+	for _, in := range inputs {
+		parts[in.Topic] = []int32{id.Partition}
+		names = append(names, in.Topic)
+	}
+	got, err := client.Committed(ctx, w.client.Kgo(), w.cfg.Catalog, w.cfg.Client.Group, parts)
+	if err != nil {
+		return err
+	}
+	starts, err := w.cfg.Admin.ListStartOffsets(ctx, names...)
+	if err != nil {
+		return fmt.Errorf("cannot read the starts of topics: %w", err)
+	}
+	ends, err := w.cfg.Admin.ListCommittedOffsets(ctx, names...)
+	if err != nil {
+		return fmt.Errorf("cannot read the ends of topics: %w", err)
+	}
+	for _, in := range inputs {
+		at := got[in.Topic][id.Partition]
+		start, _ := starts.Lookup(in.Topic, id.Partition)
+		end, _ := ends.Lookup(in.Topic, id.Partition)
+		if err := errors.Join(start.Err, end.Err); err != nil {
+			return fmt.Errorf("topic %s, partition %d: cannot read its bounds: %w", in.Topic, id.Partition, err)
+		}
+		switch {
+		case at.Offset < 0:
+			if at.Offset, err = w.beginning(ctx, in, start.Offset, stores); err != nil {
+				return err
+			}
+			o.fresh = true
+		case at.Offset < start.Offset:
+			return fmt.Errorf("group %s: topic %s, partition %d: offset %d was committed, and the log begins at %d: records were deleted before they "+
+				"were processed; reset the application, or its offsets, knowing what is lost", w.cfg.Client.Group, in.Topic, id.Partition, at.Offset, start.Offset)
+		}
+		o.offsets = append(o.offsets, at)
+		o.ends = append(o.ends, end.Offset)
+	}
+	return nil
+}
+
+// beginning is where an input begins of which nothing was committed: the reset
+// policy is for the very first start only. Where there is state already, or
+// records are gone that must have been processed, offsets were lost.
+func (w *Worker) beginning(ctx context.Context, in *task.Input, start int64, stores []restore.Store) (int64, error) {
+	lost := func(what string) error {
+		return fmt.Errorf("group %s has no committed offset for topic %s, partition %d, but %s: its offsets were lost (brokers forget them after "+
+			"offsets.retention.minutes without members); reset the application to process everything again", w.cfg.Client.Group, in.Topic, in.Partition, what)
+	}
+	if in.Internal && start > 0 {
+		return 0, lost("records of it were processed")
+	}
+	for _, s := range stores {
+		ends, err := w.cfg.Admin.ListEndOffsets(ctx, s.Topic)
+		if err != nil {
+			return 0, fmt.Errorf("cannot read the end of changelog %s: %w", s.Topic, err)
+		}
+		if e, _ := ends.Lookup(s.Topic, in.Partition); e.Offset > 0 {
+			return 0, lost(fmt.Sprintf("changelog %s holds state", s.Topic))
+		}
+	}
+	for _, n := range w.cfg.Plan.Nodes {
+		if n.Kind != graph.Source || n.Topic != in.Topic || n.Reader.From.IsZero() {
+			continue
+		}
+		at, err := w.cfg.Admin.ListOffsetsAfterMilli(ctx, n.Reader.From.UnixMilli(), in.Topic)
+		if err != nil {
+			return 0, fmt.Errorf("topic %s: cannot find the first record from %v: %w", in.Topic, n.Reader.From, err)
+		}
+		if o, ok := at.Lookup(in.Topic, in.Partition); ok && o.Err == nil && o.Offset >= 0 {
+			return o.Offset, nil
+		}
+	}
+	return start, nil
+}
+
+// start begins to run a task that was opened.
+func (w *Worker) start(ctx context.Context, o opened) error {
+	id := task.ID(o.grant.Task)
+	h := w.tasks[id]
+	if h == nil || o.client != w.client || h.grant != o.grant || h.task != nil {
+		o.release() // it was taken away meanwhile
+		return nil
+	}
+	if o.err == nil && o.fresh {
+		f := client.Fence{Client: w.client, Grants: []assign.Grant{o.grant}}
+		o.err = f.CommitNow(ctx, o.offsets)
+	}
+	if o.err != nil {
+		o.release()
+		return w.failedToOpen(ctx, id, h, o.err)
+	}
+	t, err := task.New(task.Config{
+		ID: id, Plan: w.cfg.Plan, Out: w.client.Outputs(), Now: func() int64 { return time.Now().UnixMilli() },
+		Sleep: func(ms int64) error { return sleep(ctx, time.Duration(ms)*time.Millisecond) }, Upstream: w.upstream,
+		Lease:      func(n *graph.Node) (*state.Partition, error) { return o.leases[n.ID], nil },
+		Partitions: w.cfg.Layout.Partitions, Committed: o.offsets,
+	})
+	if err != nil {
+		o.release()
+		return err
+	}
+	at := map[string]map[int32]int64{}
+	for i, in := range t.InputList() {
+		at[in.Topic] = map[int32]int64{in.Partition: o.offsets[i].Offset}
+		t.Add(in.Topic, nil, o.ends[i])
+	}
+	if w.cfg.Bounded != nil {
+		t.Bound(w.cfg.Bounded)
+	}
+	h.task = t
+	w.cfg.Metrics.Started(t)
+	w.running = append(w.running, t)
+	w.client.Resume(at)
+	w.cfg.Log.Info("task runs", "task", id, "worker", w.cfg.Client.Instance, "watermark", t.Watermark())
+	return nil
+}
+
+// failedToOpen tells errors that pass from those that do not.
+func (w *Worker) failedToOpen(ctx context.Context, id task.ID, h *held, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	if !passes(err) {
+		return fmt.Errorf("task %v cannot start: %w", id, err)
+	}
+	w.cfg.Log.Warn("a task could not start; trying again", "task", id, "error", err)
+	h.cancel()
+	grant := h.grant
+	delete(w.tasks, id)
+	if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		return nil
+	}
+	if w.balancer.Owned().Holds(grant) {
+		w.begin(ctx, grant)
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// drop gives a task up. What it did since the last commit is lost.
+func (w *Worker) drop(id task.ID) {
+	h := w.tasks[id]
+	delete(w.tasks, id)
+	h.cancel()
+	if h.task == nil {
+		return
+	}
+	parts := map[string][]int32{}
+	for _, in := range h.task.InputList() {
+		parts[in.Topic] = append(parts[in.Topic], in.Partition)
+	}
+	w.client.Pause(parts)
+	w.cfg.Metrics.Stopped(h.task)
+	h.task.Close()
+	for i, t := range w.running {
+		if t == h.task {
+			w.running = append(w.running[:i], w.running[i+1:]...)
+			break
+		}
+	}
+}
+
+func (w *Worker) dropAll() {
+	for id := range w.tasks {
+		w.drop(id)
+	}
+}
