@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -51,9 +52,10 @@ type roomWorker struct {
 }
 
 func newRoom(t *testing.T, addrs []string) *room {
-	r := &room{t: t, addrs: addrs, group: t.Name(), topology: []SubTopology{
-		{ID: 0, Topics: []string{t.Name() + "-clicks", t.Name() + "-rates"}, Partitions: 7, Counts: map[string]int32{t.Name() + "-rates": 2}},
-		{ID: 1, Topics: []string{t.Name() + "-orders"}, Partitions: 4},
+	name := t.Name() + "-" + uuid.NewString()[:8]
+	r := &room{t: t, addrs: addrs, group: name, topology: []SubTopology{
+		{ID: 0, Topics: []string{name + "-clicks", name + "-rates"}, Partitions: 7, Counts: map[string]int32{name + "-rates": 2}},
+		{ID: 1, Topics: []string{name + "-orders"}, Partitions: 4},
 	}}
 	r.tasks = newLayout(r.topology).tasks
 	for _, sub := range r.topology {
