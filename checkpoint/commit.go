@@ -112,25 +112,21 @@ func (i *Interval) Commit(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	var offsets []Offset
-	var active []Participant
 	for _, t := range i.Tasks {
 		o, err := t.Offsets()
 		if err != nil {
 			return false, err
 		}
-		if len(o) > 0 {
-			offsets = append(offsets, o...)
-			active = append(active, t)
-		}
+		offsets = append(offsets, o...)
 	}
 	if err := i.end(ctx, offsets); err != nil {
 		return false, err
 	}
 	wall := i.Wall()
-	for _, t := range active {
+	for _, t := range i.Tasks {
 		t.Committed(i.Number, wall)
 	}
-	return len(active) > 0, nil
+	return len(offsets) > 0, nil
 }
 
 func (i *Interval) end(ctx context.Context, offsets []Offset) error {

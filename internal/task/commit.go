@@ -46,7 +46,8 @@ func (t *Task) Flush(commit int64) error {
 	return nil
 }
 
-// Begin starts an interval: its number is what flushes within it are known by.
+// Begin starts an interval of that number: what is flushed in it, be it before
+// the barrier, is known by it.
 func (t *Task) Begin(commit int64) { t.interval = commit }
 
 // Offsets implements checkpoint.Participant. Where a task did anything, all its

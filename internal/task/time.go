@@ -56,14 +56,15 @@ func (t *Task) runOn(nowMs int64) {
 	}
 }
 
-// Idle reports whether all inputs are idle, and time does not run on.
+// Idle reports whether all inputs are idle, and time does not run on. It cannot
+// where there was no record yet to say what time it is.
 func (t *Task) Idle() bool {
 	for _, in := range t.inputs {
 		if !in.Idle() {
 			return false
 		}
 	}
-	return t.idleSince == watermark.None
+	return t.idleSince == watermark.None || t.idleAt == watermark.None
 }
 
 // Bound makes this a bounded run: each source partition ends at its offset of

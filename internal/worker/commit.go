@@ -59,11 +59,9 @@ func (w *Worker) commit(ctx context.Context) error {
 			}
 		}
 	}
-	w.interval++
 	grants := make([]assign.Grant, 0, len(w.running))
 	parts := make([]checkpoint.Participant, 0, len(w.running))
 	for _, t := range w.running {
-		t.Begin(w.interval)
 		parts = append(parts, t)
 		grants = append(grants, w.tasks[t.ID].grant)
 		if t.Firing() {
@@ -74,7 +72,7 @@ func (w *Worker) commit(ctx context.Context) error {
 	}
 	began := time.Now()
 	i := checkpoint.Interval{
-		Number: w.interval, Tasks: parts, Log: client.Fence{Client: w.client, Grants: grants}, Hook: w.cfg.Hook,
+		Number: w.interval + 1, Tasks: parts, Log: client.Fence{Client: w.client, Grants: grants}, Hook: w.cfg.Hook,
 		Controls: func() error {
 			return w.controls.Write(w.running, time.Now().UnixMilli(), w.client.Outputs())
 		},
@@ -84,6 +82,7 @@ func (w *Worker) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.interval++
 	w.fences = 0
 	w.cfg.Metrics.Out.Add(float64(w.client.TakeCommitted()))
 	if did {
@@ -91,6 +90,7 @@ func (w *Worker) commit(ctx context.Context) error {
 		w.marks = append(w.marks, commitMark{w.interval, time.Now()})
 	}
 	for _, t := range w.running {
+		t.Begin(w.interval + 1)
 		w.cfg.Metrics.Count(t)
 	}
 	w.began = time.Time{}

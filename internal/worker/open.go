@@ -237,6 +237,7 @@ func (w *Worker) start(ctx context.Context, o opened) error {
 	if w.cfg.Bounded != nil {
 		t.Bound(w.cfg.Bounded)
 	}
+	t.Begin(w.interval + 1)
 	h.task = t
 	w.cfg.Metrics.Started(t)
 	w.running = append(w.running, t)
