@@ -1,0 +1,20 @@
+package streamtest
+
+// Changelog returns the keys of a store's changelog, in order over its only
+// partition, with what happened to them. Keys are as users wrote them.
+func Changelog(d *Driver, store string) (list []string) {
+	log := d.broker.log(d.plan.App+"-"+store+"-changelog", 0)
+	for _, r := range log.read(log.start) {
+		switch {
+		case r.Attrs.IsControl():
+		case r.Value == nil:
+			list = append(list, string(r.Key)+" deleted")
+		default:
+			list = append(list, string(r.Key))
+		}
+	}
+	return list
+}
+
+// ChangelogLength is how many records a restore from nothing would read.
+func ChangelogLength(d *Driver, store string) int { return len(Changelog(d, store)) }
