@@ -74,7 +74,7 @@ func refuses[T any](t *testing.T, name string, parts ...string) {
 	})
 }
 
-func TestDefaultRefuses(t *testing.T) {
+func TestDefaultRefusesFields(t *testing.T) {
 	type line struct {
 		Price float64
 		price int
@@ -84,12 +84,19 @@ func TestDefaultRefuses(t *testing.T) {
 		ByID  map[string]*line
 		mu    sync.Mutex
 	}
-	refuses[cart](t, "unexported, nested, all of them", "no default for serde_test.cart", ".mu: it is unexported", ".Lines[].price: it is unexported")
+	refuses[cart](t, "unexported, nested, all of them",
+		"no default for serde_test.cart", ".mu: it is unexported", ".Lines[].price: it is unexported")
 	refuses[map[string]line](t, "unexported in a map", "map[string]serde_test.line[value].price")
 	refuses[*struct{ x int }](t, "unexported behind a pointer", ".x: it is unexported")
 	refuses[struct {
 		X int `msgpack:"-"`
 	}](t, "tag -", `.X: it has the tag "-"`)
+	refuses[window.Key[string]](t, "window key", ".Span: ", "use serde.Windowed or serde.TimeWindowed")
+	refuses[timestamppb.Timestamp](t, "message by value", "use *timestamppb.Timestamp")
+	refuses[struct{ T *timestamppb.Timestamp }](t, "message as a field", ".T.state: it is unexported")
+}
+
+func TestDefaultRefusesKinds(t *testing.T) {
 	refuses[struct{ V any }](t, "any", ".V: it is an interface")
 	refuses[struct{ E []error }](t, "error", ".E[]: it is an interface (error)")
 	refuses[fmt.Stringer](t, "interface", "fmt.Stringer: it is an interface")
@@ -105,11 +112,16 @@ func TestDefaultRefuses(t *testing.T) {
 	refuses[map[*int]int](t, "pointer in key", "[key]: a pointer in a map's key")
 	refuses[map[time.Time]int](t, "time in key", "[key]: a time.Time in a map's key")
 	refuses[map[struct{ T time.Time }]int](t, "time deep in key", "[key].T: a time.Time")
+	refuses[map[string]named](t, "array of named bytes in a map", "cannot copy an array")
+	refuses[ptrCycle](t, "pointers without end", "points to pointers without end")
+}
+
+func TestDefaultRefusesMethods(t *testing.T) {
 	refuses[textOnly](t, "half a codec", "encode it by MarshalText but decode it by its fields or kind")
 	refuses[twoViews](t, "two codecs", "may be encoded in two ways")
-	refuses[map[string]ptrText](t, "codec of the pointer in a map", "[value]: MarshalText and UnmarshalText are methods of *serde_test.ptrText")
+	refuses[map[string]ptrText](t, "codec of the pointer in a map",
+		"[value]: MarshalText and UnmarshalText are methods of *serde_test.ptrText")
 	refuses[map[string]struct{ B big.Int }](t, "codec of the pointer deep in a map", "[value].B: ")
-	refuses[map[string]named](t, "array of named bytes in a map", "cannot copy an array")
 	refuses[withCustom](t, "promoted codec", "from an embedded field, which would be encoded alone")
 	refuses[struct {
 		time.Time
@@ -124,8 +136,10 @@ func TestDefaultRefuses(t *testing.T) {
 	}](t, "promoted codec within", ".Inner: it has EncodeMsgpack")
 	refuses[withOwn](t, "promoted MarshalMsg does not count", ".ownCodec.hits: it is unexported")
 	refuses[half](t, "half of MarshalMsg does not count", ".x: it is unexported")
+}
+
+func TestDefaultRefusesEmbeddingsAndTags(t *testing.T) {
 	refuses[selfEmbed](t, "embeds itself", "it embeds a type in itself")
-	refuses[ptrCycle](t, "pointers without end", "points to pointers without end")
 	refuses[struct{ *Base }](t, "embedded pointer", ".Base: it is an embedded pointer")
 	refuses[struct{ embeddedInt }](t, "embedded unexported int", ".embeddedInt: it is of an unexported type")
 	refuses[struct {
@@ -158,9 +172,6 @@ func TestDefaultRefuses(t *testing.T) {
 	refuses[struct {
 		S string `msgpack:",intern"`
 	}](t, "intern", ".S: interned strings need a stream")
-	refuses[window.Key[string]](t, "window key", ".Span: ", "use serde.Windowed or serde.TimeWindowed")
-	refuses[timestamppb.Timestamp](t, "message by value", "use *timestamppb.Timestamp")
-	refuses[struct{ T *timestamppb.Timestamp }](t, "message as a field", ".T.state: it is unexported")
 }
 
 type embeddedInt int
@@ -217,6 +228,10 @@ func TestDefaultTakes(t *testing.T) {
 		Base `msgpack:",noinline"`
 		A    string
 	}{Base{1, 2}, "x"})
+	takes(t, "msgpack-map", struct { // the embedded struct is kept apart, as a map within the map
+		A string
+		Base
+	}{"x", Base{1, 2}})
 	takes(t, "msgpack-[map]", []order{anOrder}, []order{}, nil)
 	takes(t, "msgpack-map[string][string]", map[string][]string{"a": {"b"}, "c": nil, "d": {}}, nil)
 	takes(t, "msgpack-map[int]map", map[int32]order{1: anOrder, -5: {}})
@@ -250,8 +265,15 @@ func TestMsgPackOfImpossibleTypes(t *testing.T) {
 		S string `msgpack:",intern"`
 	}{}, "interned strings")
 
-	_, err := serde.MsgPack[chan int]().Append(nil, nil)
+	out, err := serde.MsgPack[struct {
+		A string
+		C chan int
+	}]().Append([]byte("kept"), struct {
+		A string
+		C chan int
+	}{A: "written before the error"})
 	require.ErrorContains(t, err, "unsupported chan int")
+	require.Equal(t, "kept", string(out))
 }
 
 func neverEncodes[T any](t *testing.T, v T, want string) {

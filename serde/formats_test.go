@@ -73,6 +73,8 @@ func TestJSONErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.Zero(t, back, "a value that was half read")
 	}
+	_, err := s.Decode([]byte(`{"ID":"a","Paid":true}`))
+	require.NoError(t, err)
 	back, err := s.Decode([]byte(`{"Items":5,"Unknown":[1]}`))
 	require.NoError(t, err)
 	require.Equal(t, order{Items: 5}, back)

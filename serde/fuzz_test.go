@@ -11,7 +11,8 @@ import (
 )
 
 // Each target decodes any bytes: that may fail but not panic. What it accepts must encode, and what that encodes to must decode
-// to a value with the same encoding, or, where maps have no order, with one as long. For canonical serdes the first encoding is the input itself.
+// to a value with the same encoding, or, where maps have no order, with one as long. For canonical serdes the first encoding is
+// the input itself.
 
 func fuzz[T any](f *testing.F, s serde.Serde[T], values ...T) {
 	for _, v := range values {

@@ -36,46 +36,54 @@ func TestGoldenEncodings(t *testing.T) {
 	})
 }
 
+// The values of TestGoldenEncodings.
+type goldenIntegers struct {
+	I   int
+	I8  int8
+	I64 [6]int64
+	U64 uint64
+	F32 float32
+	F64 float64
+	B   bool
+}
+
+type goldenStrings struct {
+	Empty, Short, Long string
+	Bytes, None        []byte
+	Array              [3]byte
+}
+
+type goldenTimes struct{ Zero, Seconds, Nanos, Old time.Time }
+
+type goldenMaps struct {
+	Sorted map[string]string
+	Flags  map[string]bool
+	One    map[int]order
+	Nil    map[string]string
+	Empty  map[string]string
+	List   []*order
+}
+
+type goldenCodecs struct {
+	UUID   uuid.UUID
+	Custom custom
+	Grade  grade
+	Wait   time.Duration
+}
+
+type goldenOuter struct {
+	embedded
+	Base
+	After int
+}
+
+type goldenTags struct {
+	Renamed int    `msgpack:"r"`
+	Omitted string `msgpack:",omitempty"`
+	Kept    string `msgpack:"k,omitempty"`
+}
+
 func goldenValues(t *testing.T) map[string]func(pinned []byte) []byte {
-	type integers struct {
-		I   int
-		I8  int8
-		I64 [6]int64
-		U64 uint64
-		F32 float32
-		F64 float64
-		B   bool
-	}
-	type strs struct {
-		Empty, Short, Long string
-		Bytes, None        []byte
-		Array              [3]byte
-	}
-	type times struct{ Zero, Seconds, Nanos, Old time.Time }
-	type maps struct {
-		Sorted map[string]string
-		Flags  map[string]bool
-		One    map[int]order
-		Nil    map[string]string
-		Empty  map[string]string
-		List   []*order
-	}
-	type codecs struct {
-		UUID   uuid.UUID
-		Custom custom
-		Grade  grade
-		Wait   time.Duration
-	}
-	type outer struct {
-		embedded
-		Base
-		After int
-	}
-	type tags struct {
-		Renamed int    `msgpack:"r"`
-		Omitted string `msgpack:",omitempty"`
-		Kept    string `msgpack:"k,omitempty"`
-	}
 	pair, err := structpb.NewStruct(map[string]any{"b": 1, "a": []any{"x", true, nil}})
 	require.NoError(t, err)
 	at := time.Date(2024, 2, 29, 12, 30, 45, 0, time.UTC)
@@ -83,20 +91,22 @@ func goldenValues(t *testing.T) map[string]func(pinned []byte) []byte {
 		"msgpack order":       golden(t, serde.MsgPack[order](), anOrder),
 		"msgpack-array order": golden(t, serde.MsgPack[order](serde.AsArray()), anOrder),
 		"json order":          golden(t, serde.JSON[order](), anOrder),
-		"msgpack integers": golden(t, serde.MsgPack[integers](), integers{
+		"msgpack integers": golden(t, serde.MsgPack[goldenIntegers](), goldenIntegers{
 			I: -32, I8: -33, I64: [6]int64{127, 128, 65_536, -129, 1 << 40, -1 << 63}, U64: 1<<64 - 1, F32: 1.5, F64: -0.5, B: true,
 		}),
-		"msgpack strings": golden(t, serde.MsgPack[strs](), strs{
+		"msgpack strings": golden(t, serde.MsgPack[goldenStrings](), goldenStrings{
 			Short: "日本", Long: strings.Repeat("x", 40), Bytes: []byte{0, 255}, Array: [3]byte{1, 2, 3},
 		}),
-		"msgpack times": golden(t, serde.MsgPack[times](), times{Seconds: at, Nanos: at.Add(7), Old: time.Date(1901, 1, 1, 0, 0, 0, 9, time.UTC)}),
-		"msgpack maps": golden(t, serde.MsgPack[maps](), maps{
+		"msgpack times": golden(t, serde.MsgPack[goldenTimes](), goldenTimes{
+			Seconds: at, Nanos: at.Add(7), Old: time.Date(1901, 1, 1, 0, 0, 0, 9, time.UTC),
+		}),
+		"msgpack maps": golden(t, serde.MsgPack[goldenMaps](), goldenMaps{
 			Sorted: map[string]string{"b": "2", "a": "1"}, Flags: map[string]bool{"y": true, "x": false}, One: map[int]order{-1: {}},
 			Empty: map[string]string{}, List: []*order{nil, {ID: "o"}},
 		}),
-		"msgpack codecs":     golden(t, serde.MsgPack[codecs](), codecs{uuid.UUID{15: 1}, custom{-1}, 300, time.Second}),
-		"msgpack embedded":   golden(t, serde.MsgPack[outer](), outer{embedded{"in"}, Base{1, 2}, 3}),
-		"msgpack tags":       golden(t, serde.MsgPack[tags](), tags{Renamed: 1, Kept: "x"}),
+		"msgpack codecs":     golden(t, serde.MsgPack[goldenCodecs](), goldenCodecs{uuid.UUID{15: 1}, custom{-1}, 300, time.Second}),
+		"msgpack embedded":   golden(t, serde.MsgPack[goldenOuter](), goldenOuter{embedded{"in"}, Base{1, 2}, 3}),
+		"msgpack tags":       golden(t, serde.MsgPack[goldenTags](), goldenTags{Renamed: 1, Kept: "x"}),
 		"msgpack nil":        golden(t, serde.MsgPack[*order](), nil),
 		"json html":          golden(t, serde.JSON[map[string]string](), map[string]string{"b": "<a>&", "a": "é"}),
 		"protobuf string":    golden(t, serde.Protobuf[*wrapperspb.StringValue](), wrapperspb.String("héllo")),

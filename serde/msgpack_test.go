@@ -102,6 +102,25 @@ func TestTimesComeBackInUTC(t *testing.T) {
 
 type embeddedTime struct{ Seen time.Time }
 
+// Of types that contain each other, the one met first is left before it is known whether the other holds times.
+type (
+	chicken struct{ Egg *egg }
+	egg     struct {
+		Chicken *chicken
+		Laid    time.Time
+	}
+)
+
+func TestTimesInRecursiveTypes(t *testing.T) {
+	at := time.Date(2024, 7, 1, 8, 30, 0, 0, time.FixedZone("here", -7*3600))
+	s := serde.MsgPack[chicken]()
+	data, err := s.Append(nil, chicken{&egg{&chicken{&egg{nil, at}}, at}})
+	require.NoError(t, err)
+	back, err := s.Decode(data)
+	require.NoError(t, err)
+	require.Equal(t, chicken{&egg{&chicken{&egg{nil, at.UTC()}}, at.UTC()}}, back)
+}
+
 func TestMsgPackFieldsMayBeAdded(t *testing.T) {
 	type v1 struct{ A, B int }
 	type v2 struct {
@@ -194,7 +213,13 @@ func TestOwnCodec(t *testing.T) {
 	both(t, "pointer", serde.MsgPack[*ownCodec](), &ownCodec{7, "ab"}, []byte(data))
 	both(t, "nil", serde.MsgPack[*ownCodec](), nil, []byte{0xc0})
 
-	_, err := s.Decode([]byte(data + "xyz"))
+	_, err := s.Decode([]byte(data))
+	require.NoError(t, err)
+	back, err := s.Decode([]byte("\x92\xce\x00\x00\x00\x01\xd9\x00"))
+	require.NoError(t, err)
+	require.Equal(t, ownCodec{1, ""}, back, "nothing is left of the value before")
+
+	_, err = s.Decode([]byte(data + "xyz"))
 	require.ErrorContains(t, err, "MessagePack of 13 bytes is no serde_test.ownCodec: 3 bytes trail it")
 	_, err = s.Decode([]byte(data[:4]))
 	require.ErrorContains(t, err, "panic: runtime error: index out of range")
@@ -213,7 +238,7 @@ func TestCustomEncoderLeavesNoTrace(t *testing.T) {
 	}
 	s := serde.MsgPack[wrapper]()
 	for range 3 {
-		both(t, "wrapper", s, wrapper{1, custom{2}}, []byte("\x82\xa1N\x01\xa1C\x02"))
+		both(t, "wrapper", s, wrapper{0, custom{2}}, []byte("\x82\xa1N\x00\xa1C\x02"))
 	}
 }
 

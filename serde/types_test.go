@@ -75,7 +75,9 @@ func (o *ownCodec) UnmarshalMsg(b []byte) ([]byte, error) {
 	}
 	o.hits = binary.BigEndian.Uint32(b[2:])
 	n := int(b[7])
-	o.name = string(b[8 : 8+n])
+	if n > 0 { // generated code does not set what is missing
+		o.name = string(b[8 : 8+n])
+	}
 	return b[8+n:], nil
 }
 
@@ -84,6 +86,7 @@ type custom struct{ secret int64 }
 
 func (c custom) EncodeMsgpack(e *msgpack.Encoder) error {
 	e.UseArrayEncodedStructs(true) // a type may leave the encoder changed
+	e.SetOmitEmpty(true)
 	return e.EncodeInt(c.secret)
 }
 

@@ -24,7 +24,9 @@ import org.apache.kafka.streams.kstream.internals.SessionWindow;
 import org.apache.kafka.streams.kstream.internals.TimeWindow;
 
 public class KafkaBytes {
-    static final String[] STRINGS = {"", "a", "hello", "caf\u00e9", "\u65e5\u672c\u8a9e", "\ud83d\ude00", "a\u0000b", "line\nbreak", "\"quoted\""};
+    static final String[] STRINGS = {
+        "", "a", "hello", "caf\u00e9", "\u65e5\u672c\u8a9e", "\ud83d\ude00", "a\u0000b", "line\nbreak", "\"quoted\""
+    };
     static final long WINDOW_MS = 60_000;
 
     public static void main(String[] args) {
@@ -83,7 +85,8 @@ public class KafkaBytes {
             for (String key : STRINGS) {
                 var v = new Windowed<>(key, new SessionWindow(span[0], span[1]));
                 byte[] out = new SessionWindowedSerializer<>(Serdes.String().serializer()).serialize("t", v);
-                check("SessionWindowed " + v, v.equals(new SessionWindowedDeserializer<>(Serdes.String().deserializer()).deserialize("t", out)));
+                var de = new SessionWindowedDeserializer<>(Serdes.String().deserializer());
+                check("SessionWindowed " + v, v.equals(de.deserialize("t", out)));
                 print("SessionWindowed[String]", quote(key) + " " + span[0] + " " + span[1], out);
             }
         }
