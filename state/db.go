@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -50,9 +49,6 @@ func Open(o Options) (*DB, error) {
 	if o.MemoryLimit <= 0 {
 		o.MemoryLimit = defaultMemory
 	}
-	if err := o.FS.MkdirAll(o.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("state directory %s: %w", o.Dir, err)
-	}
 	memtable := min(max(o.MemoryLimit/16, 256<<10), 16<<20)
 	// Memtables are reserved out of the block cache: a cache no larger than
 	// they are would leave no room for blocks, and each look-up would read and
@@ -72,9 +68,13 @@ func Open(o Options) (*DB, error) {
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	db, err := pebble.Open(filepath.Join(o.Dir, "pebble"), opts)
+	dir := o.FS.PathJoin(o.Dir, "pebble")
+	db, err := pebble.Open(dir, opts)
 	if err != nil {
 		cache.Unref()
+		if isInUse(dir, o.FS) {
+			err = fmt.Errorf("%w; is it in use by another process? Each needs a directory of its own", err)
+		}
 		return nil, fmt.Errorf("state directory %s: cannot open the database: %w", o.Dir, err)
 	}
 	d := &DB{pebble: db, cache: cache, leases: map[string]bool{}}
@@ -84,13 +84,21 @@ func Open(o Options) (*DB, error) {
 	return d, nil
 }
 
+// isInUse reports whether someone else has the database open.
+func isInUse(dir string, fs vfs.FS) bool {
+	if _, err := fs.Stat(dir); err != nil {
+		return false
+	}
+	lock, err := pebble.LockDirectory(dir, fs)
+	return err != nil || lock.Close() != nil
+}
+
 // Checkpoint makes everything written so far survive the end of the process.
 func (d *DB) Checkpoint() error { return d.pebble.Flush() }
 
 // Close flushes and closes the database. Leases must have been released.
 func (d *DB) Close() error {
-	err := d.pebble.Flush()
-	err = errors.Join(err, d.pebble.Close())
+	err := errors.Join(d.pebble.Flush(), d.pebble.Close())
 	d.cache.Unref()
 	return err
 }

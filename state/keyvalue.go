@@ -2,7 +2,6 @@ package state
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/weirstream/weir/serde"
 )
@@ -13,6 +12,7 @@ type KeyValue[V any] struct {
 	rows map[string]*Row[V]
 	ring []*Row[V] // of the clock that chooses what to evict
 	hand int
+	dead int  // rows in the ring that are not in the cache any more
 	cold bool // Pebble may hold rows that the cache does not
 }
 
@@ -23,8 +23,8 @@ func OpenKeyValue[V any](p *Partition, log Changelog, value serde.Serde[V]) (*Ke
 		return nil, err
 	}
 	s := &KeyValue[V]{Writeback: w, rows: map[string]*Row[V]{}}
-	s.gone = s.forget
-	_, s.cold, err = p.last()
+	s.hooks.gone = s.forget
+	_, s.cold, err = p.last(rowKind)
 	return s, err
 }
 
@@ -38,8 +38,8 @@ func (s *KeyValue[V]) Get(key []byte) (*Row[V], error) {
 	return r, nil
 }
 
-// Upsert returns the key's row, a new one with a zero value if it has none, and
-// whether it had one.
+// Upsert returns the key's row, one with a zero value if it has none, and
+// whether it had one. Touch or, if it had none, Undo must then be called.
 func (s *KeyValue[V]) Upsert(key []byte) (*Row[V], bool, error) {
 	r, err := s.find(key)
 	if err != nil {
@@ -55,12 +55,13 @@ func (s *KeyValue[V]) Upsert(key []byte) (*Row[V], bool, error) {
 	return r, existed, nil
 }
 
-// Undo takes back an Upsert that made a row and was not followed by Touch.
+// Undo takes back an Upsert that found no row and was not followed by Touch.
 func (s *KeyValue[V]) Undo(r *Row[V]) {
-	r.Deleted = true
-	if r.since == 0 && !r.status.has(dirty) {
+	var zero V
+	r.Value, r.Deleted = zero, true
+	if r.since == 0 && !r.status.has(dirty) { // there is no deletion that it stands for
 		s.forget(r)
-		s.bytes -= int64(r.size)
+		s.resize(r, 0)
 	}
 }
 
@@ -91,7 +92,7 @@ func (s *KeyValue[V]) find(key []byte) (*Row[V], error) {
 	var r *Row[V]
 	k := string(key)
 	_, err := s.part.get(k, func(v []byte) (err error) {
-		r, err = s.load(k, 0, v)
+		r, err = s.load(k, v)
 		return err
 	})
 	if r != nil {
@@ -110,12 +111,14 @@ func (s *KeyValue[V]) insert(r *Row[V]) {
 	s.bytes += int64(r.size)
 }
 
-// forget drops a deleted row that Pebble has been told of. The clock drops it
-// from the ring when it comes by.
+// forget drops a deleted row that Pebble has been told of. It leaves the ring
+// when half of that is such rows, or when the clock comes by.
 func (s *KeyValue[V]) forget(r *Row[V]) {
-	if s.rows[r.key] == r {
-		delete(s.rows, r.key)
-		r.status |= dropped
+	delete(s.rows, r.key)
+	r.status |= dead
+	if s.dead++; s.dead > 1024 && s.dead > len(s.ring)/2 {
+		s.ring = slices.DeleteFunc(s.ring, func(r *Row[V]) bool { return r.status.has(dead) })
+		s.hand, s.dead = 0, 0
 	}
 }
 
@@ -127,8 +130,9 @@ func (s *KeyValue[V]) Evict(n int64) int64 {
 		s.hand %= len(s.ring)
 		r := s.ring[s.hand]
 		switch {
-		case r.status.has(dropped):
+		case r.status.has(dead):
 			s.unring()
+			s.dead--
 		case r.status.has(dirty) || r.since != 0 || !r.status.has(written):
 			s.hand++
 		case r.status.has(recent):
@@ -162,5 +166,3 @@ func (s *KeyValue[V]) All(f func(key string, r *Row[V]) bool) error {
 	slices.SortFunc(cached, byKey[V])
 	return s.merge("", "", cached, func(r *Row[V]) (bool, error) { return f(r.key, r), nil })
 }
-
-func byKey[V any](a, b *Row[V]) int { return strings.Compare(a.key, b.key) }

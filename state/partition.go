@@ -51,6 +51,14 @@ func (p *Partition) key(kind byte, k string) []byte {
 	return append(b, k...)
 }
 
+// end is the upper bound of a range of keys of one kind; "" for their end.
+func (p *Partition) end(kind byte, hi string) []byte {
+	if hi == "" {
+		return p.key(kind+1, "")
+	}
+	return p.key(kind, hi)
+}
+
 // Position returns the recorded changelog position, and whether there is one.
 func (p *Partition) Position() (Position, bool, error) {
 	v, closer, err := p.db.pebble.Get(p.key(positionKind, ""))
@@ -80,11 +88,7 @@ func (p *Partition) get(k string, f func([]byte) error) (bool, error) {
 // (included) to hi (excluded; "" for the end), in order, until it returns
 // false. f must not keep them.
 func (p *Partition) scan(kind byte, lo, hi string, f func(k, v []byte) (bool, error)) error {
-	upper := p.key(kind, hi)
-	if hi == "" {
-		upper = p.key(kind+1, "")
-	}
-	it, err := p.db.pebble.NewIter(&pebble.IterOptions{LowerBound: p.key(kind, lo), UpperBound: upper})
+	it, err := p.db.pebble.NewIter(&pebble.IterOptions{LowerBound: p.key(kind, lo), UpperBound: p.end(kind, hi)})
 	if err != nil {
 		return p.fail("read rows", err)
 	}
@@ -104,9 +108,9 @@ func (p *Partition) scan(kind byte, lo, hi string, f func(k, v []byte) (bool, er
 	return nil
 }
 
-// last returns the greatest row key, and whether there is any.
-func (p *Partition) last() (string, bool, error) {
-	it, err := p.db.pebble.NewIter(&pebble.IterOptions{LowerBound: p.key(rowKind, ""), UpperBound: p.key(rowKind+1, "")})
+// last returns the greatest key of a kind, and whether there is any.
+func (p *Partition) last(kind byte) (string, bool, error) {
+	it, err := p.db.pebble.NewIter(&pebble.IterOptions{LowerBound: p.key(kind, ""), UpperBound: p.key(kind+1, "")})
 	if err != nil {
 		return "", false, p.fail("read rows", err)
 	}
@@ -152,18 +156,23 @@ func (b *batch) at(kind byte, k string) []byte {
 func (b *batch) set(kind byte, k string, v []byte) error { return b.b.Set(b.at(kind, k), v, nil) }
 func (b *batch) delete(kind byte, k string) error        { return b.b.Delete(b.at(kind, k), nil) }
 
+// deleteRange deletes the keys of a kind from lo (included) to hi (excluded; ""
+// for the end).
 func (b *batch) deleteRange(kind byte, lo, hi string) error {
-	return b.b.DeleteRange(b.p.key(kind, lo), b.p.key(kind, hi), nil)
+	return b.b.DeleteRange(b.p.key(kind, lo), b.p.end(kind, hi), nil)
 }
 
 func (b *batch) clear() error {
 	return b.b.DeleteRange(b.p.prefix, append(append([]byte{}, b.p.prefix...), 0xff), nil)
 }
 
+// discard closes the batch unused because of err, which it returns.
+func (b *batch) discard(err error) error { return errors.Join(err, b.b.Close()) }
+
 // commit applies the batch, with the position if there is one, while the lease
 // is held.
 func (b *batch) commit(pos *Position) error {
-	defer b.b.Close()
+	defer b.b.Close() // has nothing to report once the batch is committed, or dropped
 	if pos != nil {
 		if err := b.set(positionKind, "", pos.encode()); err != nil {
 			return err

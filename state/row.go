@@ -34,7 +34,7 @@ type status uint8
 
 const (
 	dirty   status = 1 << iota // changed since the last barrier
-	dropped                    // its window was closed: nothing is to be written
+	dead                       // closed, evicted or taken back: it is no row of the store any more
 	written                    // Pebble may hold a row for it
 	recent                     // used since the clock hand last passed
 )
@@ -44,27 +44,45 @@ func (s status) has(f status) bool { return s&f != 0 }
 // rowOverhead is about what a row costs besides key and value, in bytes.
 const rowOverhead = 176
 
+// rowSize is what a row costs in memory: its value is there as bytes at the
+// barrier, and decoded.
+func rowSize(key string, value []byte) int32 {
+	return int32(min(rowOverhead+len(key)+2*len(value), math.MaxInt32))
+}
+
 const rowVersion = 1
+
+// The flags of an encoded row.
+const (
+	hasLast    = 1 << iota // it is a session's
+	hasHeaders             // it has headers
+	hasShown               // the session was told downstream
+	allFlags   = hasLast | hasHeaders | hasShown
+)
 
 // appendRow encodes what a changelog record and a row of Pebble hold:
 //
-//	version | flags | varint time | [varint last-start, varint shown-start] | [headers] | value
+//	version | flags | varint time | [varint last-start] | [varint shown-start] | [headers] | value
 func appendRow[V any](dst []byte, r *Row[V], session bool, s serde.Serde[V]) ([]byte, error) {
 	flags := byte(0)
 	if session {
-		flags |= 1
+		flags |= hasLast
+		if r.Shown != Unshown {
+			flags |= hasShown
+		}
 	}
 	if len(r.Headers) > 0 {
-		flags |= 2
+		flags |= hasHeaders
 	}
 	dst = append(dst, rowVersion, flags)
 	dst = binary.AppendVarint(dst, r.Time)
-	if session {
+	if flags&hasLast != 0 {
 		dst = binary.AppendVarint(dst, r.Last-r.Start)
-		// At the barrier the row as it is now is about to be told downstream.
-		dst = binary.AppendVarint(dst, r.Shown)
 	}
-	if len(r.Headers) > 0 {
+	if flags&hasShown != 0 {
+		dst = binary.AppendVarint(dst, r.Shown-r.Start)
+	}
+	if flags&hasHeaders != 0 {
 		dst = binary.AppendUvarint(dst, uint64(len(r.Headers)))
 		for _, h := range r.Headers {
 			dst = binary.AppendUvarint(dst, uint64(len(h.Key)))
@@ -83,38 +101,52 @@ func headerLen(v []byte) int {
 	return len(v)
 }
 
-// decodeRow is appendRow's inverse. It keeps nothing of src.
+// decodeRow is appendRow's inverse for a row whose Start is set. It keeps
+// nothing of src.
 func decodeRow[V any](src []byte, r *Row[V], s serde.Serde[V]) (err error) {
 	d := decoder{b: src}
-	if v := d.byte(); d.err == nil && v != rowVersion {
-		return fmt.Errorf("row of version %d: written by a newer version of Weir", v)
-	}
-	flags := d.byte()
+	flags := d.begin()
 	r.Time = d.varint()
-	if flags&1 != 0 {
-		r.Last = r.Start + d.varint()
-		r.Shown = d.varint()
+	if flags&hasLast != 0 {
+		r.Last, r.Shown = r.Start+d.varint(), Unshown
 	}
-	if flags&2 != 0 {
-		n := d.uvarint()
-		if n > uint64(len(d.b)) {
-			return fmt.Errorf("row claims %d headers in %d bytes", n, len(d.b))
-		}
-		r.Headers = make([]kgo.RecordHeader, 0, n)
-		for range n {
-			key := string(d.take(int64(d.uvarint())))
-			var value []byte
-			if l := d.varint(); l >= 0 {
-				value = append([]byte{}, d.take(l)...)
-			}
-			r.Headers = append(r.Headers, kgo.RecordHeader{Key: key, Value: value})
-		}
+	if flags&hasShown != 0 {
+		r.Shown = r.Start + d.varint()
+	}
+	if flags&hasHeaders != 0 {
+		r.Headers = d.headers()
 	}
 	if d.err != nil {
 		return d.err
 	}
 	r.Value, err = s.Decode(d.b)
 	return err
+}
+
+// begin reads the version and returns the flags.
+func (d *decoder) begin() byte {
+	version, flags := d.byte(), d.byte()
+	if d.err == nil && (version != rowVersion || flags&^allFlags != 0) {
+		d.err = fmt.Errorf("row of version %d, flags %#x: written by a newer version of Weir", version, flags)
+	}
+	return flags
+}
+
+func (d *decoder) headers() []kgo.RecordHeader {
+	n := d.uvarint()
+	if n > uint64(len(d.b)/2) { // each takes two bytes at least
+		d.short()
+		return nil
+	}
+	hs := make([]kgo.RecordHeader, 0, n)
+	for range n {
+		h := kgo.RecordHeader{Key: string(d.take(int64(d.uvarint())))}
+		if l := d.varint(); l >= 0 {
+			h.Value = append([]byte{}, d.take(l)...)
+		}
+		hs = append(hs, h)
+	}
+	return hs
 }
 
 // A decoder takes a row apart and remembers the first error.
@@ -166,19 +198,6 @@ func (d *decoder) uvarint() uint64 {
 	d.b = d.b[n:]
 	return v
 }
-
-// sortable encodes a time so that the order of bytes is the order of times.
-func sortable(ms int64) string {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(ms)^1<<63)
-	return string(b[:])
-}
-
-func appendSortable(dst []byte, ms int64) []byte {
-	return binary.BigEndian.AppendUint64(dst, uint64(ms)^1<<63)
-}
-
-func fromSortable(b []byte) int64 { return int64(binary.BigEndian.Uint64(b) ^ 1<<63) }
 
 // Key returns the key that the row is stored under.
 func (r *Row[V]) Key() string { return r.key }

@@ -1,7 +1,7 @@
 package state
 
 import (
-	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -23,17 +23,16 @@ type Window[V any] struct {
 	closedTo int64  // all windows that close at this watermark or before are closed
 	after    string // the last row shown by a Close that has not ended; else empty
 
-	closed []int64 // windows closed since the last barrier
+	closed []int64 // windows closed since the last commit that Pebble may hold rows of
 	gone   []int64 // windows closed and committed, still in Pebble
-	old    []int64 // windows closed at the barrier under way
 }
 
 // A pane is one open window.
 type pane[V any] struct {
-	rows  map[string]*Row[V] // by row key
-	keys  arena
-	cold  bool // Pebble may hold rows that the map does not
-	bytes int64
+	rows   map[string]*Row[V] // by row key
+	keys   arena
+	cold   bool      // Pebble may hold rows that the map does not
+	sorted []*Row[V] // the rows of the map, once the window is being closed
 }
 
 // Progress is how far a store's closings had come at a commit.
@@ -50,8 +49,11 @@ func OpenWindow[V any](p *Partition, log Changelog, value serde.Serde[V], w wind
 		return nil, err
 	}
 	s := &Window[V]{Writeback: wb, fixed: w, panes: map[int64]*pane[V]{}, closedTo: at.Closed, after: at.After}
-	s.Writeback.drop = s.writeDrops
-	s.Writeback.deadline = func(r *Row[V]) int64 { return w.ClosesAt(r.Start) }
+	s.hooks = hooks[V]{
+		start:    fromSortable[string],
+		deadline: func(r *Row[V]) int64 { return w.ClosesAt(r.Start) },
+		drop:     s.writeDrops,
+	}
 	return s, s.findPanes()
 }
 
@@ -61,6 +63,9 @@ func (s *Window[V]) findPanes() error {
 	for {
 		start, found := int64(0), false
 		err := s.part.scan(rowKind, lo, "", func(k, _ []byte) (bool, error) {
+			if len(k) < 8 {
+				return false, s.part.fail("open", fmt.Errorf("row key %q names no window", k))
+			}
 			start, found = fromSortable(k), true
 			return false, nil
 		})
@@ -75,10 +80,9 @@ func (s *Window[V]) findPanes() error {
 		} else {
 			s.open(start).cold = true
 		}
-		if start == math.MaxInt64 {
+		if lo = after(start); lo == "" {
 			break
 		}
-		lo = sortable(start + 1)
 	}
 	if n := len(s.starts); n > 0 {
 		// Which offsets hold these rows is not known: all of the log so far may.
@@ -89,18 +93,19 @@ func (s *Window[V]) findPanes() error {
 	}
 	b := s.part.newBatch()
 	if err := s.writeDrops(b, len(s.gone)); err != nil {
-		return err
+		return b.discard(err)
 	}
 	return b.commit(nil)
 }
 
 // Closed reports whether the window that begins at start has been closed here.
 func (s *Window[V]) Closed(start int64) bool {
-	return s.fixed.ClosesAt(start) <= s.closedTo || s.after != "" && sortable(start) < s.after[:8]
+	return s.fixed.ClosesAt(start) <= s.closedTo || s.after != "" && start < fromSortable(s.after)
 }
 
 // Upsert returns the row of a window and key, a new one with a zero value if
-// there is none, and whether there was one. The window must not be closed.
+// there is none, and whether there was one. Touch or, if there was none, Forget
+// must then be called. The window must not be closed.
 func (s *Window[V]) Upsert(start int64, key []byte) (*Row[V], bool, error) {
 	p := s.panes[start]
 	if p == nil {
@@ -114,7 +119,7 @@ func (s *Window[V]) Upsert(start int64, key []byte) (*Row[V], bool, error) {
 	if p.cold {
 		var r *Row[V]
 		found, err := s.part.get(k, func(v []byte) (err error) {
-			r, err = s.load(k, start, v)
+			r, err = s.load(k, v)
 			return err
 		})
 		if err != nil {
@@ -125,7 +130,7 @@ func (s *Window[V]) Upsert(start int64, key []byte) (*Row[V], bool, error) {
 			return r, true, nil
 		}
 	}
-	r := &Row[V]{Start: start, key: k, size: int32(rowOverhead + len(k))}
+	r := &Row[V]{Start: start, key: k, size: rowSize(k, nil)}
 	s.insert(p, r)
 	return r, false, nil
 }
@@ -134,15 +139,13 @@ func (s *Window[V]) Upsert(start int64, key []byte) (*Row[V], bool, error) {
 func (s *Window[V]) Key(r *Row[V]) string { return r.key[8:] }
 
 // StartOf returns the start of the window of the row.
-func (s *Window[V]) StartOf(r *Row[V]) int64 {
-	return int64(binary.BigEndian.Uint64([]byte(r.key[:8])) ^ 1<<63)
-}
+func (s *Window[V]) StartOf(r *Row[V]) int64 { return r.Start }
 
 // Forget takes back a row that Upsert made and that was not touched.
 func (s *Window[V]) Forget(r *Row[V]) {
 	if p := s.panes[r.Start]; p != nil {
 		delete(p.rows, r.key)
-		s.bytes -= int64(r.size)
+		s.resize(r, 0)
 	}
 }
 
@@ -159,79 +162,7 @@ func (s *Window[V]) open(start int64) *pane[V] {
 	return p
 }
 
-// Deadline is the watermark at which the next window closes; MaxInt64 if none
-// is open.
-func (s *Window[V]) Deadline() int64 {
-	if len(s.starts) == 0 {
-		return math.MaxInt64
-	}
-	return s.fixed.ClosesAt(s.starts[0])
-}
-
-// Close shows visit the rows of every window that closes at the watermark or
-// before, in the order of their ends and keys, and forgets them. It stops after
-// limit rows and then returns true: Close must be called again, before any
-// Upsert.
-func (s *Window[V]) Close(watermark int64, limit int, visit func(*Row[V]) error) (bool, error) {
-	for len(s.starts) > 0 && s.fixed.ClosesAt(s.starts[0]) <= watermark {
-		start := s.starts[0]
-		n, err := s.closePane(start, s.panes[start], limit, visit)
-		if err != nil {
-			return false, err
-		}
-		if limit -= n; limit <= 0 && s.Deadline() <= watermark {
-			return true, nil
-		}
-	}
-	if watermark != math.MaxInt64 { // at the end of a bounded run, time stands where the last window closed
-		s.closedTo = max(s.closedTo, watermark)
-	}
-	s.after = ""
-	return false, nil
-}
-
-// closePane shows up to limit rows of a window, from where the last call
-// stopped, and drops the window if that was all.
-func (s *Window[V]) closePane(start int64, p *pane[V], limit int, visit func(*Row[V]) error) (int, error) {
-	cached := make([]*Row[V], 0, len(p.rows))
-	for _, r := range p.rows {
-		if !r.status.has(dropped) {
-			cached = append(cached, r)
-		}
-	}
-	slices.SortFunc(cached, byKey[V])
-	lo, n, rest := sortable(start), 0, false
-	if s.after >= lo {
-		lo = s.after + "\x00"
-	}
-	show := func(r *Row[V]) (bool, error) {
-		if n == limit {
-			rest = true
-			return false, nil
-		}
-		n++
-		r.Start = start
-		r.status |= dropped
-		s.after = r.key
-		return true, visit(r)
-	}
-	var err error
-	if p.cold {
-		err = s.merge(lo, after(start), cached, show)
-	} else {
-		for more := true; more && err == nil && len(cached) > 0; cached = cached[1:] {
-			if cached[0].key >= lo {
-				more, err = show(cached[0])
-			}
-		}
-	}
-	if err == nil && !rest {
-		s.dropPane(start, p)
-	}
-	return n, err
-}
-
-// after is the end of the range of a window's rows.
+// after is the end of the range of a window's rows, empty for that of all rows.
 func after(start int64) string {
 	if start == math.MaxInt64 {
 		return ""
@@ -239,48 +170,18 @@ func after(start int64) string {
 	return sortable(start + 1)
 }
 
-func (s *Window[V]) dropPane(start int64, p *pane[V]) {
-	wasWritten := p.cold
-	for _, r := range p.rows {
-		wasWritten = wasWritten || r.status.has(written)
-		r.status |= dropped
-		s.bytes -= int64(r.size)
-		r.size = 0
-	}
-	delete(s.panes, start)
-	s.starts = s.starts[1:]
-	s.after = ""
-	s.closedTo = max(s.closedTo, s.fixed.ClosesAt(start))
-	if wasWritten {
-		s.closed = append(s.closed, start)
-	}
-}
-
-// Progress is how far closing has come.
-func (s *Window[V]) Progress() Progress { return Progress{Closed: s.closedTo, After: s.after} }
-
-// Flush is Writeback.Flush.
-func (s *Window[V]) Flush(commit int64, visit func(*Row[V]) error) error {
-	s.old = append(s.old, s.closed...)
-	s.closed = s.closed[:0]
-	return s.Writeback.Flush(commit, visit)
-}
-
 // Committed is Writeback.Committed.
 func (s *Window[V]) Committed(commit int64, pos Position) {
-	s.gone = append(s.gone, s.old...)
-	s.old = s.old[:0]
+	s.gone = append(s.gone, s.closed...)
+	s.closed = s.closed[:0]
 	s.Writeback.Committed(commit, pos)
 }
 
+// writeDrops drops up to n closed windows from Pebble.
 func (s *Window[V]) writeDrops(b *batch, n int) error {
 	n = min(n, len(s.gone))
 	for _, start := range s.gone[:n] {
-		hi := after(start)
-		if hi == "" {
-			hi = sortable(math.MaxInt64) + "\xff"
-		}
-		if err := b.deleteRange(rowKind, sortable(start), hi); err != nil {
+		if err := b.deleteRange(rowKind, sortable(start), after(start)); err != nil {
 			return err
 		}
 	}
@@ -289,16 +190,20 @@ func (s *Window[V]) writeDrops(b *batch, n int) error {
 }
 
 // Evict drops rows that Pebble holds from the cache, the oldest windows first,
-// until n bytes are free, and returns the bytes freed.
+// until n bytes are free, and returns the bytes freed. A window that is being
+// closed is left alone.
 func (s *Window[V]) Evict(n int64) int64 {
 	var freed int64
 	for _, start := range s.starts {
 		p := s.panes[start]
+		if p.sorted != nil {
+			continue
+		}
 		for k, r := range p.rows {
 			if freed >= n {
 				break
 			}
-			if !r.status.has(dirty) && r.since == 0 && r.status.has(written) {
+			if r.status.has(written) && r.status&dirty == 0 && r.since == 0 {
 				delete(p.rows, k)
 				p.cold = true
 				freed += int64(r.size)
@@ -306,6 +211,9 @@ func (s *Window[V]) Evict(n int64) int64 {
 		}
 		if len(p.rows) == 0 {
 			p.keys = arena{}
+		}
+		if freed >= n {
+			break
 		}
 	}
 	s.bytes -= freed
@@ -323,9 +231,8 @@ func (s *Window[V]) All(f func(key string, r *Row[V]) bool) error {
 	}
 	slices.SortFunc(cached, byKey[V])
 	return s.merge("", "", cached, func(r *Row[V]) (bool, error) {
-		r.Start = s.StartOf(r)
-		if _, open := s.panes[r.Start]; !open || r.status.has(dropped) {
-			return true, nil
+		if _, open := s.panes[r.Start]; !open || r.key <= s.after {
+			return true, nil // closed, and about to be dropped
 		}
 		return f(s.Key(r), r), nil
 	})

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"math"
 	"sort"
 
 	"github.com/weirstream/weir/serde"
@@ -15,7 +16,7 @@ type Changelog interface {
 
 // Writeback is the part that all stores share: which rows are dirty, which are
 // committed and wait to be written, and up to which changelog position all
-// have been.
+// have been. After an error the store must be thrown away.
 type Writeback[V any] struct {
 	part    *Partition
 	log     Changelog
@@ -28,18 +29,31 @@ type Writeback[V any] struct {
 	scratch []byte
 	bytes   int64
 
-	gone func(*Row[V])           // a deleted row has been written: it can be forgotten
-	hint func(*batch, *Row[V])   // adds what a store writes beside a row; may be nil
-	drop func(*batch, int) error // writes up to n deletions of what was closed; may be nil
+	flushed   int64 // the commit of the last barrier
+	committed int64 // the last commit
+	closing   bool  // rows were closed since the last barrier
 
+	hooks    hooks[V]
 	segments segments
-	deadline func(*Row[V]) int64 // when a row is closed for good; nil if never
 }
 
-// An end is where a commit left the changelog.
+// hooks are what a kind of store adds. Each may be nil.
+type hooks[V any] struct {
+	start    func(rowKey string) int64         // the row's Start
+	deadline func(*Row[V]) int64               // the watermark at which the row is closed for good
+	barrier  func(commit int64)                // called by Flush before anything else
+	wrote    func(*batch, *Row[V]) error       // a row goes to Pebble: adds what belongs beside it
+	gone     func(*Row[V])                     // a deletion goes to Pebble: the row can be forgotten
+	drop     func(*batch, int) error           // adds up to n deletions of what was closed
+	edge     func() string                     // how far closings have come, kept with the commit
+	passed   func(b *batch, edge string) error // everything up to a commit with that edge is in Pebble
+}
+
+// An end is where a commit left the changelog, and the closings.
 type end struct {
 	commit int64
 	at     Position
+	edge   string
 }
 
 func newWriteback[V any](p *Partition, log Changelog, s serde.Serde[V]) (Writeback[V], error) {
@@ -66,17 +80,25 @@ func (w *Writeback[V]) Dirty() int { return len(w.dirty) }
 // Bytes is about the memory that the store's cache takes.
 func (w *Writeback[V]) Bytes() int64 { return w.bytes }
 
-// Unwritten is the number of committed rows that Pebble does not hold yet.
+// Unwritten is the number of committed changes that Pebble does not hold yet.
 func (w *Writeback[V]) Unwritten() int { return w.waiting.len() }
 
 // Flush is the barrier of a commit: every dirty row is shown to visit, if there
 // is one, in the order in which the rows were first changed, and then appended
-// to the changelog. commit numbers rise.
+// to the changelog. visit must not touch rows of this store. Commit numbers are
+// positive and rise; within a commit Flush may be called more than once.
+// Nothing may be closed between the last Flush of a commit and Committed.
 func (w *Writeback[V]) Flush(commit int64, visit func(*Row[V]) error) error {
-	for i := 0; i < len(w.dirty); i++ { // visit may not touch rows of this store
-		r := w.dirty[i]
+	if commit <= w.committed || commit < w.flushed {
+		return w.part.fail("flush", fmt.Errorf("commit %d follows %d", commit, max(w.committed, w.flushed)))
+	}
+	w.flushed, w.closing = commit, false
+	if w.hooks.barrier != nil {
+		w.hooks.barrier(commit)
+	}
+	for _, r := range w.dirty {
 		r.status &^= dirty
-		if r.status.has(dropped) {
+		if r.status.has(dead) {
 			continue
 		}
 		if visit != nil {
@@ -97,86 +119,122 @@ func (w *Writeback[V]) flush(commit int64, r *Row[V]) error {
 	var value []byte
 	if !r.Deleted {
 		var err error
-		if value, err = appendRow(w.scratch[:0], r, w.session, w.serde); err != nil {
-			return fmt.Errorf("store %s, partition %d: cannot encode the value of key %q: %w", w.part.name, w.part.number, r.key, err)
+		if value, err = w.encode(r); err != nil {
+			return err
 		}
-		w.scratch = value
 	}
 	w.log.Append(r.key, value, r.Time)
-	size := int32(rowOverhead + len(r.key) + 2*len(value))
-	w.bytes += int64(size - r.size)
-	r.size = size
-	if r.since == 0 {
-		r.since = commit
-		w.waiting.push(r)
-	}
-	if w.deadline != nil {
-		w.segments.flushed(w.deadline(r))
+	w.resize(r, rowSize(r.key, value))
+	w.wait(commit, r)
+	if w.hooks.deadline != nil {
+		w.segments.flushed(w.hooks.deadline(r))
 	}
 	return nil
 }
 
+// wait queues a row to be written to Pebble. One that waits already keeps its
+// place: the position must not pass the first of its changes.
+func (w *Writeback[V]) wait(commit int64, r *Row[V]) {
+	if r.since == 0 {
+		r.since = commit
+		w.waiting.push(r)
+	}
+}
+
+func (w *Writeback[V]) resize(r *Row[V], size int32) {
+	w.bytes += int64(size - r.size)
+	r.size = size
+}
+
+// encode returns the row's bytes, which are valid until the next call.
+func (w *Writeback[V]) encode(r *Row[V]) ([]byte, error) {
+	value, err := appendRow(w.scratch[:0], r, w.session, w.serde)
+	if err != nil {
+		return nil, w.part.fail(fmt.Sprintf("encode the value of key %q", r.key), err)
+	}
+	w.scratch = value
+	return value, nil
+}
+
 // Committed tells that the commit is final and left the changelog at pos.
 func (w *Writeback[V]) Committed(commit int64, pos Position) {
-	if last := w.ends[len(w.ends)-1].at; pos.Offset <= last.Offset {
-		pos.Offset = last.Offset // nothing was appended
+	pos.Offset = max(pos.Offset, w.ends[len(w.ends)-1].at.Offset) // less if nothing was appended
+	e := end{commit: commit, at: pos}
+	if w.hooks.edge != nil {
+		e.edge = w.hooks.edge()
 	}
-	w.ends = append(w.ends, end{commit, pos})
+	w.committed = commit
+	w.ends = append(w.ends, e)
 	w.segments.committed(pos.Offset)
 }
 
-// WriteBehind writes up to limit rows to Pebble that have waited since commit
-// due or longer, with the position that then holds, and returns how many. It
-// must be called when nothing is dirty and no transaction is open, so that
-// every value in the cache is a committed one.
+// WriteBehind writes up to limit changes to Pebble that have waited since
+// commit due or longer, with the position that then holds, and returns how
+// many. It must be called when nothing has happened since the last commit, so
+// that every value in the cache is a committed one.
 func (w *Writeback[V]) WriteBehind(due int64, limit int) (int, error) {
-	b := w.part.newBatch()
-	n := 0
-	for n < limit && w.waiting.len() > 0 {
-		r := w.waiting.peek()
-		if r.since > due && !r.status.has(dropped) {
-			break
-		}
-		w.waiting.pop()
-		r.since = 0
-		if r.status.has(dropped) {
-			continue
-		}
-		if err := w.write(b, r); err != nil {
-			return n, err
-		}
-		n++
+	if len(w.dirty) > 0 || w.closing || w.flushed > w.committed {
+		return 0, w.part.fail("write behind", fmt.Errorf("changes since commit %d are not committed", w.committed))
 	}
-	if w.drop != nil {
-		if err := w.drop(b, limit); err != nil {
-			return n, err
-		}
+	b := w.part.newBatch()
+	n, err := w.fill(b, due, limit)
+	if err != nil {
+		return 0, b.discard(err)
 	}
 	pos, moved := w.position()
+	if moved && w.hooks.passed != nil {
+		if err := w.hooks.passed(b, w.ends[0].edge); err != nil {
+			return 0, b.discard(err)
+		}
+	}
 	if b.b.Empty() && !moved {
 		return n, b.b.Close()
 	}
 	return n, b.commit(&pos)
 }
 
+// fill adds the changes to write to a batch.
+func (w *Writeback[V]) fill(b *batch, due int64, limit int) (n int, err error) {
+	for w.waiting.len() > 0 && n < limit && err == nil {
+		r := w.waiting.peek()
+		if r.since > due && !r.status.has(dead) {
+			break
+		}
+		w.waiting.pop()
+		r.since = 0
+		switch {
+		case !r.status.has(dead):
+			n++
+			err = w.write(b, r)
+		case w.session && r.status.has(written): // of a window store, whole windows are dropped
+			n++
+			err = b.delete(rowKind, r.key)
+		}
+	}
+	if err == nil && w.hooks.drop != nil {
+		err = w.hooks.drop(b, limit)
+	}
+	return n, err
+}
+
 func (w *Writeback[V]) write(b *batch, r *Row[V]) error {
 	if r.Deleted {
 		// Also when this process never put it: the row may be from before a restart.
-		if w.gone != nil {
-			w.gone(r)
+		if w.hooks.gone != nil {
+			w.hooks.gone(r)
 		}
-		w.bytes -= int64(r.size)
-		r.size = 0
+		w.resize(r, 0)
 		return b.delete(rowKind, r.key)
 	}
-	value, err := appendRow(w.scratch[:0], r, w.session, w.serde)
+	value, err := w.encode(r)
 	if err != nil {
-		return fmt.Errorf("store %s, partition %d: cannot encode the value of key %q: %w", w.part.name, w.part.number, r.key, err)
+		return err
 	}
-	w.scratch = value
 	r.status |= written
-	if w.hint != nil {
-		w.hint(b, r)
+	if w.hooks.wrote != nil {
+		if err := w.hooks.wrote(b, r); err != nil {
+			return err
+		}
 	}
 	return b.set(rowKind, r.key, value)
 }
@@ -184,7 +242,7 @@ func (w *Writeback[V]) write(b *batch, r *Row[V]) error {
 // position is the changelog position up to which everything is in Pebble, and
 // whether it is another than the one recorded last.
 func (w *Writeback[V]) position() (Position, bool) {
-	before := int64(1<<63 - 1)
+	before := int64(math.MaxInt64)
 	if w.waiting.len() > 0 {
 		before = w.waiting.peek().since
 	}
@@ -196,78 +254,19 @@ func (w *Writeback[V]) position() (Position, bool) {
 	return w.ends[0].at, true
 }
 
-// NeededFrom is the changelog offset before which no record matters any more,
-// everything up to the watermark being closed.
+// NeededFrom is the changelog offset before which no record matters any more
+// once everything is closed that closes at the watermark or before. The
+// watermark must be one at which, as of the last commit, it is.
 func (w *Writeback[V]) NeededFrom(watermark int64) int64 { return w.segments.neededFrom(watermark) }
 
 // load decodes a row of Pebble into a new row.
-func (w *Writeback[V]) load(key string, start int64, value []byte) (*Row[V], error) {
-	r := &Row[V]{Start: start, key: key, status: written}
+func (w *Writeback[V]) load(key string, value []byte) (*Row[V], error) {
+	r := &Row[V]{key: key, status: written, size: rowSize(key, value)}
+	if w.hooks.start != nil {
+		r.Start = w.hooks.start(key)
+	}
 	if err := decodeRow(value, r, w.serde); err != nil {
-		return nil, fmt.Errorf("store %s, partition %d: cannot decode the row of key %q: %w", w.part.name, w.part.number, key, err)
+		return nil, w.part.fail(fmt.Sprintf("decode the row of key %q", key), err)
 	}
-	r.size = int32(rowOverhead + len(key) + 2*len(value))
 	return r, nil
-}
-
-// merge calls f with the rows whose keys are in [lo, hi), in their order: those
-// given, which are sorted and may be deleted ones, and those that only Pebble
-// has. The latter are made for the call.
-func (w *Writeback[V]) merge(lo, hi string, cached []*Row[V], f func(*Row[V]) (bool, error)) error {
-	next := sort.Search(len(cached), func(i int) bool { return cached[i].key >= lo })
-	stopped := false
-	call := func(r *Row[V]) (bool, error) {
-		if r.Deleted {
-			return true, nil
-		}
-		more, err := f(r)
-		stopped = !more
-		return more, err
-	}
-	err := w.part.scan(rowKind, lo, hi, func(k, v []byte) (bool, error) {
-		for next < len(cached) && cached[next].key < string(k) {
-			next++
-			if more, err := call(cached[next-1]); !more || err != nil {
-				return false, err
-			}
-		}
-		if next < len(cached) && cached[next].key == string(k) {
-			next++
-			return call(cached[next-1])
-		}
-		start := int64(0)
-		if w.session {
-			start = fromSortable(k[len(k)-8:])
-		}
-		r, err := w.load(string(k), start, v)
-		if err != nil {
-			return false, err
-		}
-		return call(r)
-	})
-	for err == nil && !stopped && next < len(cached) && (hi == "" || cached[next].key < hi) {
-		next++
-		_, err = call(cached[next-1])
-	}
-	return err
-}
-
-// A queue is a first-in, first-out queue of rows.
-type queue[V any] struct {
-	rows []*Row[V]
-	head int
-}
-
-func (q *queue[V]) len() int       { return len(q.rows) - q.head }
-func (q *queue[V]) peek() *Row[V]  { return q.rows[q.head] }
-func (q *queue[V]) push(r *Row[V]) { q.rows = append(q.rows, r) }
-
-func (q *queue[V]) pop() {
-	q.rows[q.head] = nil
-	q.head++
-	if q.head >= 1024 && q.head*2 >= len(q.rows) {
-		n := copy(q.rows, q.rows[q.head:])
-		clear(q.rows[n:])
-		q.rows, q.head = q.rows[:n], 0
-	}
 }
