@@ -26,8 +26,12 @@ func wordcount() *stream.Topology {
 	return top
 }
 
-func TestWordcountOnFake(t *testing.T) {
-	addrs := kafkatest.Fake(t).ListenAddrs()
+func TestWordcountOnFake(t *testing.T) { testWordcount(t, kafkatest.Fake(t).ListenAddrs()) }
+
+func TestWordcountOnKafka(t *testing.T) { testWordcount(t, kafkatest.Shared(t).Addrs()) }
+
+func testWordcount(t *testing.T, addrs []string) {
+	t.Helper()
 	kafkatest.CreateTopic(t, addrs, "lines", 3, nil)
 	kafkatest.CreateTopic(t, addrs, "counts", 2, nil)
 	var recs []*kgo.Record

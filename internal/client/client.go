@@ -128,9 +128,15 @@ func (c *Client) Unpause(parts map[string][]int32) { c.kgo.ResumeFetchPartitions
 // LeaveGroup leaves the group for good, so that others need not wait for the
 // session to time out. A static member does not leave by itself.
 func (c *Client) LeaveGroup(ctx context.Context) error {
+	c.kgo.AllowRebalance()
 	member, _ := c.kgo.GroupMetadata()
 	if member == "" {
 		return nil
+	}
+	// The client must stop managing the group first, or its next heartbeat would
+	// make it join again.
+	if err := c.kgo.LeaveGroupContext(ctx); err != nil {
+		return err
 	}
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Group = c.cfg.Group
