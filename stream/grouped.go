@@ -97,6 +97,9 @@ func stateful[K, A any](top *Topology, op, name, kind, describe string, parent *
 		}
 		key, kerr := serdeOf[K](top)
 		value, verr := serdeOf[A](top)
+		if kerr == nil {
+			kerr = serde.CheckKey(key)
+		}
 		if kerr == nil && verr == nil {
 			n.Store.Key, n.Store.Value = serde.Describe(key), serde.Describe(value)
 		}

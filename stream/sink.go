@@ -7,6 +7,7 @@ import (
 	"github.com/weirstream/weir/internal/flow"
 	"github.com/weirstream/weir/internal/graph"
 	"github.com/weirstream/weir/internal/operator"
+	"github.com/weirstream/weir/serde"
 )
 
 var (
@@ -90,7 +91,10 @@ func repartition[K, V any](s handle[K, V], name string, opts []TopicOption) hand
 	in.Policy, in.Windowed = out.Policy, out.Windowed
 	// Windows end at a topic: the records that come back know nothing of them.
 	out.Check = func(n *graph.Node) error {
-		_, kerr := serdeOf[K](top)
+		key, kerr := serdeOf[K](top)
+		if kerr == nil {
+			kerr = serde.CheckKey(key)
+		}
 		_, verr := serdeOf[V](top)
 		if o.partitions < 0 {
 			verr = errors.Join(verr, fmt.Errorf("%d partitions", o.partitions))
