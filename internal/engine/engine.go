@@ -111,6 +111,7 @@ func (e *Engine) runWorkers(ctx context.Context, bounded bool, end func(string, 
 	e.mu.Unlock()
 	if e.db != nil {
 		g.Go(func() error { return e.checkpoints(ctx) })
+		g.Go(func() error { return e.retain(ctx) })
 	}
 	if bounded {
 		g.Go(func() error { return e.awaitEnd(ctx) })
@@ -135,6 +136,9 @@ func (e *Engine) workerConfig(i int, bounded bool, end func(string, int32) int64
 			}
 		}
 		balance.Topology = append(balance.Topology, a)
+	}
+	if i == 0 && e.db != nil {
+		balance.Warm = e.warm // one worker speaks for the instance
 	}
 	name := workerName(c.Instance, i)
 	w := worker.Config{
