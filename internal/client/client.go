@@ -17,8 +17,9 @@ import (
 
 // A Config says what a client connects to, and as whom.
 type Config struct {
-	Common   []kgo.Opt // brokers, TLS, SASL
-	Last     []kgo.Opt // by tests
+	Context  context.Context // ends waiting for room to write
+	Common   []kgo.Opt       // brokers, TLS, SASL
+	Last     []kgo.Opt       // by tests
 	Group    string
 	Instance string // the group's static member id, and the end of the transactional id
 	Balancer *assign.Balancer

@@ -90,7 +90,7 @@ func (o *output) send(t *flow.Topic, partition int32, key, value []byte, ms int6
 		Topic: t.Name, Partition: partition, Key: o.bytes.copy(key), Value: o.bytes.copy(value), Headers: headers, Timestamp: time.UnixMilli(ms),
 	}
 	o.sent++
-	o.c.kgo.Produce(context.Background(), r, o.promiseFor(t, partition))
+	o.c.kgo.Produce(o.c.cfg.Context, r, o.promiseFor(t, partition))
 }
 
 func (o *output) begin() {

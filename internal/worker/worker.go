@@ -149,8 +149,13 @@ func (w *Worker) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Writing goes on while a stop commits, but not for ever: brokers that are
+	// down may never make room.
+	writing, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(stopTimeout, end) })()
 	cfg := w.cfg.Client
-	cfg.Balancer = balancer
+	cfg.Context, cfg.Balancer = writing, balancer
 	cfg.Assigned = func(map[string][]int32) { w.wake() }
 	cfg.Blocked = func() { w.hurry.Store(true); w.wake() }
 	cl, err := client.New(cfg)
