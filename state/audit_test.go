@@ -125,7 +125,7 @@ func (h *harness) end() error {
 	}
 	hints := 0
 	err = h.part.scan(indexKind, "", "", func(_, _ []byte) (bool, error) { hints++; return true, nil })
-	if w := h.s.core(); len(rows) > 0 || hints > trimAfter || w.Bytes() != 0 {
+	if w := h.s.core(); len(rows) > 0 || hints > 0 || w.Bytes() != 0 {
 		return fmt.Errorf("all is closed, but %d rows, %d hints and %d cached bytes are left", len(rows), hints, w.Bytes())
 	}
 	return err

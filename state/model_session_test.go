@@ -43,7 +43,9 @@ func newSessionSubject(w window.Session) *sessionSubject {
 func (s *sessionSubject) kind() string { return "session" }
 
 func (s *sessionSubject) open(p *Partition, log Changelog, at Progress) (err error) {
-	s.Session, err = OpenSession(p, log, serde.String, s.w, at)
+	if s.Session, err = OpenSession(p, log, serde.String, s.w, at); err == nil {
+		s.enough = 3
+	}
 	return err
 }
 

@@ -33,7 +33,9 @@ type Session[V any] struct {
 
 	closed  []*Row[V] // sessions closed since the last barrier that Pebble may hold
 	fresh   int       // hints written since hints were last trimmed
-	trimmed string    // hints below it are gone, but for stale ones
+	enough  int       // how many of them are worth a trim
+	left    bool      // Pebble may hold hints
+	trimmed string    // hints below it are gone
 }
 
 // Sessions are the open sessions of one key, in the order of their first
@@ -54,7 +56,7 @@ func OpenSession[V any](p *Partition, log Changelog, value serde.Serde[V], w win
 	if err != nil {
 		return nil, err
 	}
-	s := &Session[V]{Writeback: wb, window: w, keys: map[string]*Sessions[V]{}, closedTo: at.Closed, after: at.After}
+	s := &Session[V]{Writeback: wb, window: w, keys: map[string]*Sessions[V]{}, closedTo: at.Closed, after: at.After, enough: trimAfter}
 	s.base = openFrom(w, s.closedTo)
 	s.session = true
 	s.hooks = hooks[V]{

@@ -32,7 +32,7 @@ func (s *Session[V]) dropClosed() error {
 		}
 		// Which offsets hold these rows is not known: all of the log so far may.
 		s.segments.open(0, s.window.ClosesAt(fromSortable(order)))
-		s.fresh = trimAfter
+		s.fresh, s.left = s.enough, true
 	}
 	return b.commit(nil)
 }
@@ -67,11 +67,11 @@ func (s *Session[V]) followHints(watermark int64, limit int) error {
 // writeHint adds the hint that leads to a row. While the row is in the cache,
 // nobody need follow it.
 func (s *Session[V]) writeHint(b *batch, r *Row[V]) error {
-	s.fresh++
+	s.fresh, s.left = s.fresh+1, true
 	return b.set(indexKind, orderKey(r.Last, r.key), nil)
 }
 
-// trimAfter is how many hints are written before closed ones are deleted. Each
+// trimAfter is how many hints are written before closed ones are deleted: each
 // time is a range deletion, which all reads near it have to look at.
 const trimAfter = 500
 
@@ -87,10 +87,11 @@ func (s *Session[V]) edge() string {
 // in Pebble. The sessions that they led to are then deleted there, or have
 // grown and have other hints.
 func (s *Session[V]) trim(b *batch, edge string) error {
-	if s.fresh < trimAfter || edge <= s.trimmed {
+	empty := len(s.keys) == 0 && !s.hinted && edge == s.edge() // then, all hints are below it
+	if !s.left || s.fresh < s.enough && !empty || edge <= s.trimmed {
 		return nil
 	}
 	lo := s.trimmed
-	s.fresh, s.trimmed = 0, edge
+	s.fresh, s.left, s.trimmed = 0, !empty, edge
 	return b.deleteRange(indexKind, lo, edge)
 }
