@@ -239,7 +239,7 @@ func (h *harness) headNotNeeded() error {
 func (h *harness) sameOpen(rows map[string][]byte) error {
 	want := h.s.expected()
 	for k, v := range rows {
-		if h.s.closed(k, v, h.at) {
+		if h.s.closed(k, v, h.at) || h.s.kind() == "session" && k[len(k)-8:] == sortable(math.MinInt64) {
 			continue
 		}
 		got, err := h.describe(k, v)
@@ -385,7 +385,7 @@ func runSeeds(t *testing.T, cases, steps int, subjects func(seed uint64) subject
 			t.Fatalf("seed %d: %v\nagain: go test ./state -run '^%s$' -seed %d -cases 1", seed, err, t.Name(), seed)
 		}
 		if s, ok := s.(*sessionSubject); ok {
-			seen["first time used again"] += s.reused
+			seen["reached a closed session"] += s.reached
 		}
 		h.part.Release()
 	}

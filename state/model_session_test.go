@@ -20,13 +20,13 @@ type sessionSubject struct {
 	w           window.Session
 	live, saved sessionModel
 	ops         int
-	reused      int // sessions that began where a closed one did
+	reached     int // records that reached a closed session
 }
 
 type sessionModel struct {
 	rows      map[string]modelRow // by row key
 	told      map[string]string   // values by key and window, as updates told them; those of closed sessions are taken out
-	firsts    map[string]bool     // row keys of closed sessions
+	ends      map[string]int64    // by key: when the last closed session ended
 	watermark int64
 	closedTo  int64
 	closing   bool
@@ -34,7 +34,7 @@ type sessionModel struct {
 
 func newSessionSubject(w window.Session) *sessionSubject {
 	s := &sessionSubject{w: w, live: sessionModel{
-		rows: map[string]modelRow{}, told: map[string]string{}, firsts: map[string]bool{}, watermark: -40, closedTo: math.MinInt64,
+		rows: map[string]modelRow{}, told: map[string]string{}, ends: map[string]int64{}, watermark: -40, closedTo: math.MinInt64,
 	}}
 	s.save()
 	return s
@@ -94,6 +94,17 @@ func (s *sessionSubject) change(r *rand.Rand) error {
 			sum += n
 		}
 	}
+	end, some := s.live.ends[key]
+	reaches := some && ms <= end+s.w.GapMs()
+	switch own := len(touched) == 0 && s.w.ClosesAt(ms) <= s.live.closedTo; {
+	case s.Reaches(g, ms) && !reaches:
+		return fmt.Errorf("a record of %q at %d reaches a closed session, but the last ended at %d (%v)", key, ms, end, some)
+	case reaches && !own && !s.Reaches(g, ms):
+		return fmt.Errorf("a record of %q at %d does not reach the session that ended at %d", key, ms, end)
+	case reaches:
+		s.reached++
+		return nil
+	}
 	late := s.w.ClosesAt(last) <= s.live.closedTo
 	if s.ClosedAt(last) != late {
 		return fmt.Errorf("a session that ends at %d is closed: %v, want %v", last, !late, late)
@@ -125,9 +136,6 @@ func (s *sessionSubject) fold(r *rand.Rand, g *Sessions[string], touched []*Row[
 	s.Touch(row)
 	m.headers = printHeaders(row.Headers)
 	s.live.rows[row.key] = m
-	if s.live.firsts[row.key] {
-		s.reused++
-	}
 }
 
 // update is what the operator does at the barrier with a row that changed.
@@ -202,7 +210,9 @@ func (s *sessionSubject) final(row *Row[string], k string) error {
 	}
 	delete(s.live.told, told)
 	delete(s.live.rows, k)
-	s.live.firsts[k] = true
+	if end, ok := s.live.ends[s.Key(row)]; !ok || row.Last > end {
+		s.live.ends[s.Key(row)] = row.Last
+	}
 	return nil
 }
 
@@ -232,7 +242,7 @@ func (s *sessionSubject) save()                    { s.saved = s.live.clone() }
 func (s *sessionSubject) revert()                  { s.live = s.saved.clone() }
 
 func (m sessionModel) clone() sessionModel {
-	m.rows, m.told, m.firsts = maps.Clone(m.rows), maps.Clone(m.told), maps.Clone(m.firsts)
+	m.rows, m.told, m.ends = maps.Clone(m.rows), maps.Clone(m.told), maps.Clone(m.ends)
 	return m
 }
 
@@ -263,7 +273,7 @@ func (s *sessionSubject) expected() map[string]string { return describeAll(s.sav
 func (s *sessionSubject) cached() (n int64) {
 	for k, g := range s.keys {
 		n += groupSize(k)
-		for _, r := range append(slices.Clone(g.Rows), g.removed...) {
+		for _, r := range append(slices.Clone(g.all()), g.removed...) {
 			n += int64(r.size)
 		}
 	}

@@ -28,5 +28,5 @@ func TestSessionAgainstModel(t *testing.T) {
 		window.Gap(8 * time.Millisecond).Grace(20 * time.Millisecond),
 	}
 	runSeeds(t, 700, 150, func(seed uint64) subject { return newSessionSubject(kinds[seed%uint64(len(kinds))]) },
-		"interrupted", "committed while closing", "evicted while closing", "cut", "head not needed", "first time used again")
+		"interrupted", "committed while closing", "evicted while closing", "cut", "head not needed", "reached a closed session")
 }

@@ -57,7 +57,8 @@ const (
 	hasLast    = 1 << iota // it is a session's
 	hasHeaders             // it has headers
 	hasShown               // the session was told downstream
-	allFlags   = hasLast | hasHeaders | hasShown
+	isMarker               // it is no session, but says when the key's last one closed; it has no value
+	allFlags   = hasLast | hasHeaders | hasShown | isMarker
 )
 
 // appendRow encodes what a changelog record and a row of Pebble hold:
@@ -69,6 +70,9 @@ func appendRow[V any](dst []byte, r *Row[V], session bool, s serde.Serde[V]) ([]
 		flags |= hasLast
 		if r.Shown != Unshown {
 			flags |= hasShown
+		}
+		if r.isMarker() {
+			flags |= isMarker
 		}
 	}
 	if len(r.Headers) > 0 {
@@ -90,6 +94,9 @@ func appendRow[V any](dst []byte, r *Row[V], session bool, s serde.Serde[V]) ([]
 			dst = binary.AppendVarint(dst, int64(headerLen(h.Value)))
 			dst = append(dst, h.Value...)
 		}
+	}
+	if flags&isMarker != 0 {
+		return dst, nil
 	}
 	return s.Append(dst, r.Value)
 }
@@ -116,7 +123,7 @@ func decodeRow[V any](src []byte, r *Row[V], s serde.Serde[V]) (err error) {
 	if flags&hasHeaders != 0 {
 		r.Headers = d.headers()
 	}
-	if d.err != nil {
+	if d.err != nil || flags&isMarker != 0 {
 		return d.err
 	}
 	r.Value, err = s.Decode(d.b)

@@ -45,6 +45,7 @@ type Sessions[V any] struct {
 	Rows []*Row[V]
 
 	key     string    // uvarint(len) ‖ key
+	marker  *Row[V]   // says when the last session closed, for as long as that matters; nil if it does not
 	removed []*Row[V] // taken away, but still to be deleted from Pebble
 	cached  bool
 }
@@ -94,7 +95,14 @@ func (s *Session[V]) of(prefixed []byte) (*Sessions[V], error) {
 			return false, s.part.fail("read sessions", err)
 		}
 		r, err := s.load(string(k), v)
-		if err == nil && !s.isClosed(orderKey(r.Last, r.key)) { // else it is about to be deleted
+		switch {
+		case err != nil || s.isClosed(orderKey(r.Last, r.key)): // the latter is about to be deleted
+		case r.isMarker():
+			s.keep(g)
+			g.marker = r
+			s.bytes += int64(r.size)
+			s.enter(r)
+		default:
 			s.add(g, len(g.Rows), r)
 		}
 		return true, err
@@ -102,13 +110,18 @@ func (s *Session[V]) of(prefixed []byte) (*Sessions[V], error) {
 	return g, err
 }
 
-// add puts a row into the cache.
-func (s *Session[V]) add(g *Sessions[V], i int, r *Row[V]) {
+// keep puts a key into the cache.
+func (s *Session[V]) keep(g *Sessions[V]) {
 	if !g.cached {
 		g.cached = true
 		s.keys[g.key] = g
 		s.bytes += groupSize(g.key)
 	}
+}
+
+// add puts a row into the cache.
+func (s *Session[V]) add(g *Sessions[V], i int, r *Row[V]) {
+	s.keep(g)
 	g.Rows = slices.Insert(g.Rows, i, r)
 	s.bytes += int64(r.size)
 	s.enter(r)
@@ -116,7 +129,7 @@ func (s *Session[V]) add(g *Sessions[V], i int, r *Row[V]) {
 
 // leave takes a key without sessions out of the cache.
 func (s *Session[V]) leave(g *Sessions[V]) {
-	if g.cached && len(g.Rows) == 0 && len(g.removed) == 0 {
+	if g.cached && len(g.Rows) == 0 && len(g.removed) == 0 && g.marker == nil {
 		g.cached = false
 		delete(s.keys, g.key)
 		s.bytes -= groupSize(g.key)
@@ -183,16 +196,17 @@ func (s *Session[V]) Evict(n int64) int64 {
 		if freed >= n {
 			break
 		}
-		if len(g.removed) > 0 || slices.ContainsFunc(g.Rows, func(r *Row[V]) bool {
+		rows := g.all()
+		if len(g.removed) > 0 || slices.ContainsFunc(rows, func(r *Row[V]) bool {
 			return r.status&(dirty|written) != written || r.since != 0
 		}) {
 			continue
 		}
 		before := s.bytes
-		for _, r := range g.Rows {
+		for _, r := range rows {
 			s.evict(r)
 		}
-		g.Rows = nil
+		g.Rows, g.marker = nil, nil
 		s.leave(g)
 		freed += before - s.bytes
 	}
@@ -217,12 +231,12 @@ func (s *Session[V]) evict(r *Row[V]) {
 func (s *Session[V]) All(f func(key string, r *Row[V]) bool) error {
 	var cached []*Row[V]
 	for _, g := range s.keys {
-		cached = append(append(cached, g.Rows...), g.removed...)
+		cached = append(append(cached, g.all()...), g.removed...)
 	}
 	slices.SortFunc(cached, byKey[V])
 	return s.merge("", "", cached, func(r *Row[V]) (bool, error) {
-		if s.isClosed(orderKey(r.Last, r.key)) {
-			return true, nil // about to be deleted
+		if r.isMarker() || s.isClosed(orderKey(r.Last, r.key)) {
+			return true, nil // no session, or about to be deleted
 		}
 		return f(s.Key(r), r), nil
 	})

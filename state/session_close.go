@@ -79,9 +79,16 @@ func (s *Session[V]) closeCached(watermark int64, limit int, visit func(*Row[V])
 			s.enterAgain(top.row)
 			continue
 		}
-		n++
+		if top.row.isMarker() && s.prolong(top.row) {
+			continue
+		}
 		s.after, s.closing = order, true
 		s.forget(top.row)
+		if top.row.isMarker() {
+			continue
+		}
+		n++
+		s.mark(top.row)
 		if err := visit(top.row); err != nil {
 			return n, err
 		}
@@ -95,8 +102,12 @@ func (s *Session[V]) forget(r *Row[V]) {
 	r.status |= dead
 	s.resize(r, 0)
 	g := s.keys[r.key[:len(r.key)-8]]
-	i := slices.Index(g.Rows, r)
-	g.Rows = slices.Delete(g.Rows, i, i+1)
+	if r == g.marker {
+		g.marker = nil
+	} else {
+		i := slices.Index(g.Rows, r)
+		g.Rows = slices.Delete(g.Rows, i, i+1)
+	}
 	s.leave(g)
 	if r.status.has(written) {
 		s.closed = append(s.closed, r)

@@ -101,7 +101,7 @@ func (w *Writeback[V]) Flush(commit int64, visit func(*Row[V]) error) error {
 		if r.status.has(dead) {
 			continue
 		}
-		if visit != nil {
+		if visit != nil && !(w.session && r.isMarker()) {
 			if err := visit(r); err != nil {
 				return err
 			}

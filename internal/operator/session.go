@@ -45,18 +45,34 @@ func (op *session[K, V, A]) push(c *flow.Context, k K, v V) {
 		return
 	}
 	touched := op.touched(of, c.Time)
-	first, last := c.Time, c.Time
-	if n := len(touched); n > 0 {
-		first, last = min(first, touched[0].Start), max(last, touched[n-1].Last)
-	}
-	if op.window.Late(last, c.Carried) || op.ClosedAt(last) || op.window.Late(last, op.fired(c)) {
+	if op.late(c, of, touched) {
 		c.Drop(op.Spec.Node, flow.Late)
 		if op.Late != nil {
 			op.Late(c, k, v)
 		}
 		return
 	}
+	first, last := c.Time, c.Time
+	if n := len(touched); n > 0 {
+		first, last = min(first, touched[0].Start), max(last, touched[n-1].Last)
+	}
 	op.fold(c, of, touched, first, last, v)
+}
+
+// late reports whether the record is late: if a session that it touches is
+// closed for the watermark that it carries, or closed here; or if it touches
+// none, and a session of its own would be.
+func (op *session[K, V, A]) late(c *flow.Context, of *state.Sessions[A], touched []*state.Row[A]) bool {
+	if op.Reaches(of, c.Time) {
+		return true
+	}
+	closed := max(c.Carried, op.fired(c))
+	for _, r := range touched {
+		if op.window.Late(r.Last, closed) {
+			return true
+		}
+	}
+	return len(touched) == 0 && (op.window.Late(c.Time, closed) || op.ClosedAt(c.Time))
 }
 
 // touched returns the sessions that a record at ms belongs to. They stand side

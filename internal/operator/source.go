@@ -46,8 +46,8 @@ func (s *Source[K, V]) Read(c *flow.Context, rec *kgo.Record) (int64, bool) {
 		ms = at.UnixMilli()
 		c.Time = ms
 	}
-	if ms == math.MaxInt64 {
-		c.Reject(s.Policy, s.Node, flow.Future, errors.New("its event time is the end of time"), 1)
+	if ms == math.MaxInt64 || ms == math.MinInt64 {
+		c.Reject(s.Policy, s.Node, flow.Future, errors.New("its event time is an end of time"), 1)
 		return ms, false
 	}
 	if s.Strategy.MaxAheadMs() > 0 && ms-c.Task.Now() > s.Strategy.MaxAheadMs() {
