@@ -144,7 +144,7 @@ func (r *Restorer) replay(ctx context.Context, jobs []*job) error {
 		return err
 	}
 	defer cl.Close()
-	progress := r.Now()
+	progress, told := r.Now(), r.Now()
 	for open := len(jobs); open > 0; {
 		pctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		fetches := cl.PollFetches(pctx)
@@ -164,8 +164,24 @@ func (r *Restorer) replay(ctx context.Context, jobs []*job) error {
 		if open, err = r.take(fetches, byPlace); err != nil {
 			return err
 		}
+		if now := r.Now(); open > 0 && now.Sub(told) > tellEvery {
+			told = now
+			r.tell(jobs)
+		}
 	}
 	return nil
+}
+
+// tellEvery is how often a restore that takes long says how far it is.
+const tellEvery = 5 * time.Second
+
+func (r *Restorer) tell(jobs []*job) {
+	for _, j := range jobs {
+		if j.next < j.end {
+			r.Log.Info("restoring", "store", j.Part.Name(), "partition", j.Part.Number(), "records_left", j.end-j.next,
+				"records_left_in_all", r.Progress.Remaining.Load())
+		}
+	}
 }
 
 // take writes what was fetched, and returns how many jobs are not done.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/weirstream/weir/checkpoint"
@@ -158,6 +159,9 @@ func (w *Worker) committed(ctx context.Context, id task.ID, o *opened, stores []
 				return err
 			}
 			o.fresh = true
+		case at.Offset > end.Offset && at.Offset > w.highWatermark(ctx, in):
+			return fmt.Errorf("group %s: topic %s, partition %d: offset %d was committed, and the log ends before it: the topic was deleted and made "+
+				"again, or lost records; reset the application", w.cfg.Client.Group, in.Topic, id.Partition, at.Offset)
 		case at.Offset < start.Offset:
 			return fmt.Errorf("group %s: topic %s, partition %d: offset %d was committed, and the log begins at %d: records were deleted before they "+
 				"were processed; reset the application, or its offsets, knowing what is lost", w.cfg.Client.Group, in.Topic, id.Partition, at.Offset, start.Offset)
@@ -166,6 +170,16 @@ func (w *Worker) committed(ctx context.Context, id task.ID, o *opened, stores []
 		o.ends = append(o.ends, end.Offset)
 	}
 	return nil
+}
+
+// highWatermark is where a partition ends, open transactions included; MaxInt64
+// if that cannot be told now.
+func (w *Worker) highWatermark(ctx context.Context, in *task.Input) int64 {
+	ends, err := w.cfg.Admin.ListEndOffsets(ctx, in.Topic)
+	if o, ok := ends.Lookup(in.Topic, in.Partition); err == nil && ok && o.Err == nil {
+		return o.Offset
+	}
+	return math.MaxInt64
 }
 
 // beginning is where an input begins of which nothing was committed: the reset
