@@ -30,7 +30,8 @@ func buildKStreams(ctx context.Context, dir string) (*jvm, error) {
 	if err := os.CopyFS(dir, source); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "compile", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib")
+	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B",
+		"compile", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib")
 	cmd.Dir = dir
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -110,7 +110,9 @@ func (g windowed) ofKey(b []byte) (int, error) {
 	}
 	key, err := strconv.Atoi(string(b[4:keyBytes]))
 	start := int64(binary.BigEndian.Uint64(b[keyBytes:]))
-	if err != nil || !bytes.Equal(keyOf(key), b[:keyBytes]) || key >= g.Keys || start < g.first() || (start-g.first())/windowMs >= int64(g.windows()) || start%windowMs != 0 {
+	window := (start - g.first()) / windowMs
+	if err != nil || !bytes.Equal(keyOf(key), b[:keyBytes]) || key >= g.Keys ||
+		start < g.first() || window >= int64(g.windows()) || start%windowMs != 0 {
 		return 0, fmt.Errorf("the key %q is none of the input", b)
 	}
 	return g.number(key, start), nil

@@ -37,7 +37,8 @@ func counts(workload string) (recs []*kgo.Record) {
 			key = appendValue(nil, rec, rand.NewPCG(0, 0))[:8]
 		}
 		n[string(key)]++
-		recs = append(recs, &kgo.Record{Partition: int32(key[len(key)-1] % partitions), Key: key, Value: binary.BigEndian.AppendUint64(nil, n[string(key)])})
+		value := binary.BigEndian.AppendUint64(nil, n[string(key)])
+		recs = append(recs, &kgo.Record{Partition: int32(key[len(key)-1] % partitions), Key: key, Value: value})
 		return nil
 	})
 	return recs
