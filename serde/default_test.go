@@ -20,16 +20,17 @@ import (
 )
 
 type (
-	textOnly   struct{ V int } // MarshalText without UnmarshalText
-	ptrText    struct{ v int } // both on the pointer
-	stamped    struct{ time.Time }
-	selfEmbed  struct{ *selfEmbed }
-	ptrCycle   *ptrCycle
-	named      [4]namedByte
-	namedByte  byte
-	list       struct{ Next *list }
-	tree       struct{ Kids map[string][]tree }
-	twoViews   map[string]int  // text methods on the value, binary ones on the pointer
+	textOnly  struct{ V int } // MarshalText without UnmarshalText
+	ptrText   struct{ v int } // both on the pointer
+	stamped   struct{ time.Time }
+	selfEmbed struct{ *selfEmbed }
+	ptrCycle  *ptrCycle
+	named     [4]namedByte
+	namedByte byte
+	list      struct{ Next *list }
+	tree      struct{ Kids map[string][]tree }
+	twoViews  map[string]int // text methods on the value, binary ones on the pointer
+	//lint:ignore U1000 fields that get lost are what is tested
 	half       struct{ x int } // MarshalMsg without UnmarshalMsg
 	withCustom struct {
 		custom
@@ -77,12 +78,14 @@ func refuses[T any](t *testing.T, name string, parts ...string) {
 func TestDefaultRefusesFields(t *testing.T) {
 	type line struct {
 		Price float64
+		//lint:ignore U1000 fields that get lost are what is tested
 		price int
 	}
 	type cart struct {
 		Lines []line
 		ByID  map[string]*line
-		mu    sync.Mutex
+		//lint:ignore U1000 fields that get lost are what is tested
+		mu sync.Mutex
 	}
 	refuses[cart](t, "unexported, nested, all of them",
 		"no default for serde_test.cart", ".mu: it is unexported", ".Lines[].price: it is unexported")

@@ -21,7 +21,8 @@ func ExampleDefault() {
 	fmt.Println(serde.Describe(carts), err)
 
 	type Session struct {
-		User  UserID
+		User UserID
+		//lint:ignore U1000 fields that get lost are what is tested
 		token string
 	}
 	_, err = serde.Default[Session]()

@@ -243,6 +243,8 @@ func TestCustomEncoderLeavesNoTrace(t *testing.T) {
 }
 
 // greedy reads more or less than it wrote.
+//
+//lint:ignore U1000 fields that get lost are what is tested
 type greedy struct{ reads int }
 
 func (g greedy) EncodeMsgpack(e *msgpack.Encoder) error { return e.EncodeInt(1) }

@@ -72,12 +72,14 @@ type (
 		Kids []loop
 	}
 	inArray struct {
+		//lint:ignore U1000 fields that get lost are what is tested
 		_msgpack struct{} `msgpack:",as_array"`
 		A        string
 		At       time.Time
 	}
 	hidden struct {
 		A int
+		//lint:ignore U1000 fields that get lost are what is tested
 		b int
 	}
 	Promoter struct{ N wholeText }

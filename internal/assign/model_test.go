@@ -236,6 +236,7 @@ func (m *simMember) sync(t require.TestingT) {
 
 // lose is kgo's way with any fatal error of a session.
 func (m *simMember) lose() {
+	//lint:ignore SA1012 nil means: do not wait
 	m.b.OnLost(nil, nil, nil)
 	m.current, m.waiting = nil, true
 }

@@ -51,9 +51,10 @@ func New(cfg Config) (*Client, error) {
 	opts := append([]kgo.Opt{}, cfg.Common...)
 	opts = append(opts,
 		kgo.ConsumerGroup(cfg.Group), kgo.InstanceID(cfg.Instance), kgo.Balancers(cfg.Balancer), kgo.ConsumeTopics(cfg.Topics...),
-		kgo.SessionTimeout(cfg.SessionTimeout), kgo.RebalanceTimeout(30*time.Second), kgo.HeartbeatInterval(min(time.Second, cfg.SessionTimeout/4)),
+		kgo.SessionTimeout(cfg.SessionTimeout), kgo.RebalanceTimeout(30*time.Second),
+		kgo.HeartbeatInterval(min(time.Second, cfg.SessionTimeout/4)),
 		kgo.BlockRebalanceOnPoll(), kgo.DisableAutoCommit(), kgo.KeepControlRecords(),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		// The worker sets offsets itself, before it lets a partition be fetched:
 		// there is no policy that could skip or repeat records.
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),

@@ -14,7 +14,9 @@ import (
 // Committed asks for the group's committed offsets, waiting until no
 // transaction that would change them is open. Partitions that nothing was
 // committed for have offset -1.
-func Committed(ctx context.Context, cl *kgo.Client, catalog *Catalog, group string, parts map[string][]int32) (map[string]map[int32]checkpoint.Offset, error) {
+func Committed(
+	ctx context.Context, cl *kgo.Client, catalog *Catalog, group string, parts map[string][]int32,
+) (map[string]map[int32]checkpoint.Offset, error) {
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.RequireStable = true
 	g := kmsg.NewOffsetFetchRequestGroup()

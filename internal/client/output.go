@@ -87,7 +87,8 @@ func (o *output) send(t *flow.Topic, partition int32, key, value []byte, ms int6
 	}
 	r := o.records.next()
 	*r = kgo.Record{
-		Topic: t.Name, Partition: partition, Key: o.bytes.copy(key), Value: o.bytes.copy(value), Headers: headers, Timestamp: time.UnixMilli(ms),
+		Topic: t.Name, Partition: partition, Key: o.bytes.copy(key), Value: o.bytes.copy(value),
+		Headers: headers, Timestamp: time.UnixMilli(ms),
 	}
 	o.sent++
 	o.c.kgo.Produce(o.c.cfg.Context, r, o.promiseFor(t, partition))
@@ -118,7 +119,8 @@ func (o *output) promiseFor(t *flow.Topic, partition int32) func(*kgo.Record, er
 		tr = &tracker{end: -1}
 		tr.promise = func(r *kgo.Record, err error) {
 			if err != nil {
-				o.fail(fmt.Errorf("%s, partition %d, key %.64q, %d bytes: cannot be written: %w", r.Topic, r.Partition, r.Key, len(r.Key)+len(r.Value), err))
+				o.fail(fmt.Errorf("%s, partition %d, key %.64q, %d bytes: cannot be written: %w",
+					r.Topic, r.Partition, r.Key, len(r.Key)+len(r.Value), err))
 				return
 			}
 			o.mu.Lock()

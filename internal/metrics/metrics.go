@@ -53,11 +53,14 @@ func New(reg prometheus.Registerer, app, instance string) (*App, error) {
 			"Offsets processed and committed, by topic: records, and the markers of transactions.")), []string{"topic"}),
 		Out: counter("records_out_total", "Records written and committed: outputs, changelogs, repartition topics and control records."),
 		Dropped: prometheus.NewCounterVec(prometheus.CounterOpts(opts("records_dropped_total",
-			"Records that went no further, by operator and reason. A late record counts once for each window that it missed.")), []string{"operator", "reason"}),
-		Lag:       gauge("lag_records", "Offsets between what is processed and the end of the partition, as last fetched.", "topic", "partition"),
+			"Records that went no further, by operator and reason. A late record counts once for each window that it missed.")),
+			[]string{"operator", "reason"}),
+		Lag: gauge("lag_records", "Offsets between what is processed and the end of the partition, as last fetched.",
+			"topic", "partition"),
 		Watermark: gauge("task_watermark_seconds", "The task's watermark, in event time.", "task"),
-		Input:     gauge("input_watermark_seconds", "The watermark of an input partition of a task: the lowest one that is not idle holds the task's.", "task", "topic"),
-		Commits:   counter("commits_total", "Intervals committed."),
+		Input: gauge("input_watermark_seconds", "The watermark of an input partition of a task: the lowest that is not idle holds the task's.",
+			"task", "topic"),
+		Commits: counter("commits_total", "Intervals committed."),
 		Latency: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "weir", Name: "commit_seconds",
 			Help: "How long commits took, from the barrier to the end of the transaction.", ConstLabels: labels,
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
@@ -114,7 +117,6 @@ type Worker struct {
 	last     time.Time
 	mu       sync.Mutex
 	drops    map[flow.DropKey]int64
-	observed map[string]bool
 }
 
 type place struct {

@@ -16,7 +16,8 @@ func passes(err error) bool {
 	var network net.Error
 	var protocol *kerr.Error
 	switch {
-	case errors.Is(err, client.ErrNotOwned), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.As(err, &network):
+	case errors.Is(err, client.ErrNotOwned), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
+		errors.As(err, &network):
 		return true
 	case errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.RebalanceInProgress):
 		return true
@@ -30,8 +31,10 @@ func passes(err error) bool {
 // that trying again does not mend, nil otherwise.
 func permanent(err error) error {
 	for _, e := range []error{
-		kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed,
-		kerr.TransactionalIDAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.InvalidTopicException, kerr.UnsupportedForMessageFormat,
+		kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp,
+		kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed,
+		kerr.TransactionalIDAuthorizationFailed, kerr.ClusterAuthorizationFailed,
+		kerr.InvalidTopicException, kerr.UnsupportedForMessageFormat,
 	} {
 		if errors.Is(err, e) {
 			return fmt.Errorf("nothing of the interval was committed: %w", err)

@@ -160,11 +160,12 @@ func (w *Worker) committed(ctx context.Context, id task.ID, o *opened, stores []
 			}
 			o.fresh = true
 		case at.Offset > end.Offset && at.Offset > w.highWatermark(ctx, in):
-			return fmt.Errorf("group %s: topic %s, partition %d: offset %d was committed, and the log ends before it: the topic was deleted and made "+
-				"again, or lost records; reset the application", w.cfg.Client.Group, in.Topic, id.Partition, at.Offset)
+			return fmt.Errorf("group %s: topic %s, partition %d: offset %d was committed, and the log ends before it: "+
+				"the topic was deleted and made again, or lost records; reset the application", w.cfg.Client.Group, in.Topic, id.Partition, at.Offset)
 		case at.Offset < start.Offset:
-			return fmt.Errorf("group %s: topic %s, partition %d: offset %d was committed, and the log begins at %d: records were deleted before they "+
-				"were processed; reset the application, or its offsets, knowing what is lost", w.cfg.Client.Group, in.Topic, id.Partition, at.Offset, start.Offset)
+			return fmt.Errorf("group %s: topic %s, partition %d: offset %d was committed, and the log begins at %d: "+
+				"records were deleted before they were processed; reset the application, or its offsets, knowing what is lost",
+				w.cfg.Client.Group, in.Topic, id.Partition, at.Offset, start.Offset)
 		}
 		o.offsets = append(o.offsets, at)
 		o.ends = append(o.ends, end.Offset)
@@ -187,8 +188,9 @@ func (w *Worker) highWatermark(ctx context.Context, in *task.Input) int64 {
 // records are gone that must have been processed, offsets were lost.
 func (w *Worker) beginning(ctx context.Context, in *task.Input, start int64, stores []restore.Store) (int64, error) {
 	lost := func(what string) error {
-		return fmt.Errorf("group %s has no committed offset for topic %s, partition %d, but %s: its offsets were lost (brokers forget them after "+
-			"offsets.retention.minutes without members); reset the application to process everything again", w.cfg.Client.Group, in.Topic, in.Partition, what)
+		return fmt.Errorf("group %s has no committed offset for topic %s, partition %d, but %s: its offsets were lost "+
+			"(brokers forget them after offsets.retention.minutes without members); reset the application to process everything again",
+			w.cfg.Client.Group, in.Topic, in.Partition, what)
 	}
 	if in.Internal && start > 0 {
 		return 0, lost("records of it were processed")

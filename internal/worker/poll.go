@@ -26,7 +26,8 @@ const (
 func (w *Worker) poll(ctx context.Context) error {
 	var fetches kgo.Fetches
 	if w.busy() {
-		fetches = w.client.Poll(nil, pollRecords) //nolint:staticcheck // nil means: do not wait
+		//lint:ignore SA1012 nil means: do not wait
+		fetches = w.client.Poll(nil, pollRecords)
 	} else {
 		pctx, cancel := w.sleepable(ctx, w.patience())
 		fetches = w.client.Poll(pctx, pollRecords)
@@ -92,10 +93,11 @@ func (w *Worker) fetchErrors(fetches kgo.Fetches) (fatal error) {
 		case errors.As(err, &topology):
 			fatal = topology
 		case errors.Is(err, kerr.FencedInstanceID):
-			fatal = fmt.Errorf("group %s: another process has joined as instance %s: ids must be unique: %w", w.cfg.Client.Group, w.cfg.Client.Instance, err)
+			fatal = fmt.Errorf("group %s: another process has joined as instance %s: ids must be unique: %w",
+				w.cfg.Client.Group, w.cfg.Client.Instance, err)
 		case errors.Is(err, kerr.OffsetOutOfRange):
-			fatal = fmt.Errorf("group %s: topic %s, partition %d: the committed offset is outside of the log, whose records were deleted before "+
-				"they were processed: %w", w.cfg.Client.Group, topic, partition, err)
+			fatal = fmt.Errorf("group %s: topic %s, partition %d: the committed offset is outside of the log, "+
+				"whose records were deleted before they were processed: %w", w.cfg.Client.Group, topic, partition, err)
 		case errors.As(err, &session):
 			w.cfg.Log.Warn("the group session ended; joining again", "worker", w.cfg.Client.Instance, "error", err)
 		case errors.Is(err, kgo.ErrClientClosed):

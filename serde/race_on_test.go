@@ -1,5 +1,0 @@
-//go:build race
-
-package serde_test
-
-const raceEnabled = true
