@@ -96,8 +96,17 @@ func (h *harness) auditOpened() error {
 func (h *harness) end() error {
 	if h.s.kind() != "key-value" {
 		for more := true; more; more = h.s.closing() {
-			if err := h.s.advance(h.r, 10_000); err != nil {
+			if err := h.s.advance(h.r, h.s.watermark()+10_000); err != nil {
 				return err
+			}
+			if h.s.over() { // the last run ended, which was being closed
+				if err := h.commit(); err != nil {
+					return err
+				}
+				h.part.Release()
+				if err := h.openStore(); err != nil {
+					return err
+				}
 			}
 		}
 	}

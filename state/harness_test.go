@@ -185,21 +185,28 @@ func (h *harness) advance() error {
 	if h.s.kind() == "key-value" {
 		return nil
 	}
-	step := h.r.Int64N(40)
-	var was int64
-	switch s := h.s.(type) {
-	case *windowSubject:
-		was = s.live.watermark
-	case *sessionSubject:
-		was = s.live.watermark
+	to := int64(math.MaxInt64)
+	if h.s.watermark() < to && h.r.IntN(40) > 0 {
+		to = h.s.watermark() + h.r.Int64N(40)
 	}
-	h.note("advance to %d", was+step)
+	h.note("advance to %d", to)
 	h.clean = false
-	err := h.s.advance(h.r, was+step)
+	if err := h.s.advance(h.r, to); err != nil {
+		return err
+	}
 	if h.s.closing() {
 		h.seen["interrupted"]++
 	}
-	return err
+	if !h.s.over() {
+		return nil
+	}
+	h.note("the run is over: another follows")
+	h.seen["run again"]++
+	if err := h.commit(); err != nil {
+		return err
+	}
+	h.part.Release()
+	return h.openStore()
 }
 
 func (h *harness) commit() error {
@@ -254,7 +261,7 @@ func (h *harness) sameOpen(rows map[string][]byte) error {
 	for k, v := range want {
 		return fmt.Errorf("row %q is missing: %s", k, v)
 	}
-	return nil
+	return h.s.besides(rows, h.at)
 }
 
 func (h *harness) describe(key string, value []byte) (string, error) {

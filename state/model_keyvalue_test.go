@@ -71,11 +71,15 @@ func (s *keyValueSubject) remove(key string, had bool) error {
 
 func (s *keyValueSubject) advance(*rand.Rand, int64) error { return nil }
 func (s *keyValueSubject) closing() bool                   { return false }
+func (s *keyValueSubject) over() bool                      { return false }
+func (s *keyValueSubject) watermark() int64                { return 0 }
 func (s *keyValueSubject) flush(commit int64) error        { return s.Flush(commit, nil) }
 func (s *keyValueSubject) save()                           { s.saved = maps.Clone(s.live) }
 func (s *keyValueSubject) revert()                         { s.live = maps.Clone(s.saved) }
 func (s *keyValueSubject) progress() Progress              { return Progress{} }
 func (s *keyValueSubject) core() *Writeback[string]        { return &s.Writeback }
+
+func (s *keyValueSubject) besides(map[string][]byte, Progress) error { return nil }
 
 func (s *keyValueSubject) closed(string, []byte, Progress) bool { return false }
 

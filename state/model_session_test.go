@@ -30,11 +30,13 @@ type sessionModel struct {
 	watermark int64
 	closedTo  int64
 	closing   bool
+	latest    int64 // when the last session of the closing under way closes
+	over      bool  // a bounded run has ended
 }
 
 func newSessionSubject(w window.Session) *sessionSubject {
 	s := &sessionSubject{w: w, live: sessionModel{
-		rows: map[string]modelRow{}, told: map[string]string{}, ends: map[string]int64{}, watermark: -40, closedTo: math.MinInt64,
+		rows: map[string]modelRow{}, told: map[string]string{}, ends: map[string]int64{}, watermark: -40, closedTo: math.MinInt64, latest: math.MinInt64,
 	}}
 	s.save()
 	return s
@@ -43,6 +45,7 @@ func newSessionSubject(w window.Session) *sessionSubject {
 func (s *sessionSubject) kind() string { return "session" }
 
 func (s *sessionSubject) open(p *Partition, log Changelog, at Progress) (err error) {
+	s.live.over = false
 	if s.Session, err = OpenSession(p, log, serde.String, s.w, at); err == nil {
 		s.enough = 3
 	}
@@ -185,11 +188,18 @@ func (s *sessionSubject) advance(r *rand.Rand, to int64) error {
 	if n != min(limit, len(due)) || !more && n < len(due) {
 		return fmt.Errorf("closing showed %d of %d sessions, limit %d, more %v", n, len(due), limit, more)
 	}
-	if s.live.closing = more; !more {
-		s.live.closedTo = max(s.live.closedTo, s.live.watermark)
-		if got := (Progress{s.live.closedTo, ""}); s.Progress() != got {
-			return fmt.Errorf("progress %v, want %v", s.Progress(), got)
+	if s.live.closing = more; more {
+		return nil
+	}
+	if s.live.watermark == math.MaxInt64 {
+		s.live.watermark, s.live.over = max(s.live.closedTo, s.live.latest), true
+		if s.Deadline() != math.MaxInt64 {
+			return fmt.Errorf("after the end of a bounded run the deadline is %d", s.Deadline())
 		}
+	}
+	s.live.closedTo, s.live.latest = max(s.live.closedTo, s.live.watermark), math.MinInt64
+	if want := (Progress{s.live.closedTo, ""}); s.Progress() != want {
+		return fmt.Errorf("progress %v, want %v", s.Progress(), want)
 	}
 	return nil
 }
@@ -210,6 +220,7 @@ func (s *sessionSubject) final(row *Row[string], k string) error {
 	}
 	delete(s.live.told, told)
 	delete(s.live.rows, k)
+	s.live.latest = s.w.ClosesAt(row.Last)
 	if end, ok := s.live.ends[s.Key(row)]; !ok || row.Last > end {
 		s.live.ends[s.Key(row)] = row.Last
 	}
@@ -236,6 +247,8 @@ func (s *sessionSubject) flush(commit int64) error {
 }
 
 func (s *sessionSubject) closing() bool            { return s.live.closing }
+func (s *sessionSubject) over() bool               { return s.live.over }
+func (s *sessionSubject) watermark() int64         { return s.live.watermark }
 func (s *sessionSubject) progress() Progress       { return s.Progress() }
 func (s *sessionSubject) core() *Writeback[string] { return &s.Writeback }
 func (s *sessionSubject) save()                    { s.saved = s.live.clone() }
@@ -268,13 +281,33 @@ func (s *sessionSubject) verify() error {
 	return sameRows(keys, rows, describeAll(s.live.rows))
 }
 
+// besides checks the markers: each closed session that a record may still touch
+// has one.
+func (s *sessionSubject) besides(rows map[string][]byte, at Progress) error {
+	for key, end := range s.saved.ends {
+		k := sessionKey(key, math.MinInt64)
+		due := end + 2*s.w.GapMs()
+		if s.w.ClosesAt(due) <= at.Closed || orderKey(due, k) <= at.After {
+			continue
+		}
+		r := &Row[string]{Start: math.MinInt64}
+		if err := decodeRow(rows[k], r, serde.String); err != nil || r.Time != end {
+			return fmt.Errorf("marker of %q says %d (%v), want %d", key, r.Time, err, end)
+		}
+	}
+	return nil
+}
+
 func (s *sessionSubject) expected() map[string]string { return describeAll(s.saved.rows) }
 
 func (s *sessionSubject) cached() (n int64) {
 	for k, g := range s.keys {
 		n += groupSize(k)
-		for _, r := range append(slices.Clone(g.all()), g.removed...) {
+		for _, r := range append(slices.Clone(g.Rows), g.removed...) {
 			n += int64(r.size)
+		}
+		if g.marker != nil {
+			n += int64(g.marker.size)
 		}
 	}
 	return n

@@ -15,16 +15,19 @@ type subject interface {
 	kind() string
 	open(p *Partition, log Changelog, at Progress) error
 
-	change(r *rand.Rand) error                       // does something to both
-	advance(r *rand.Rand, to int64) error            // closes what is due, or goes on closing
-	closing() bool                                   // a closing was interrupted
-	flush(commit int64) error                        // the barrier
-	verify() error                                   // everything that can be read is as in the model
-	save()                                           // the model as it is now is committed
-	revert()                                         // back to the committed model
-	progress() Progress                              // of the store
-	closed(key string, row []byte, at Progress) bool // whether a row is closed at some progress
-	expected() map[string]string                     // the committed model's rows, described
+	change(r *rand.Rand) error            // does something to both
+	advance(r *rand.Rand, to int64) error // closes what is due, or goes on closing
+	closing() bool                        // a closing was interrupted
+	over() bool                           // a bounded run has ended
+	watermark() int64
+	flush(commit int64) error                          // the barrier
+	verify() error                                     // everything that can be read is as in the model
+	save()                                             // the model as it is now is committed
+	revert()                                           // back to the committed model
+	progress() Progress                                // of the store
+	closed(key string, row []byte, at Progress) bool   // whether a row is closed at some progress
+	expected() map[string]string                       // the committed model's rows, described
+	besides(rows map[string][]byte, at Progress) error // what there must be besides them
 	core() *Writeback[string]
 	cached() int64 // the bytes of what is in the cache, counted anew
 	Committed(commit int64, pos Position)

@@ -23,12 +23,13 @@ type windowModel struct {
 	rows      map[string]modelRow // by start and key
 	watermark int64
 	closedTo  int64
-	after     string // the last row closed by a closing that goes on
 	closing   bool
+	latest    int64 // when the last window of the closing under way closes
+	over      bool  // a bounded run has ended
 }
 
 func newWindowSubject(w window.Fixed) *windowSubject {
-	m := windowModel{rows: map[string]modelRow{}, watermark: -40, closedTo: math.MinInt64}
+	m := windowModel{rows: map[string]modelRow{}, watermark: -40, closedTo: math.MinInt64, latest: math.MinInt64}
 	s := &windowSubject{w: w, live: m}
 	s.save()
 	return s
@@ -37,6 +38,7 @@ func newWindowSubject(w window.Fixed) *windowSubject {
 func (s *windowSubject) kind() string { return "window" }
 
 func (s *windowSubject) open(p *Partition, log Changelog, at Progress) (err error) {
+	s.live.over = false
 	s.Window, err = OpenWindow(p, log, serde.String, s.w, at)
 	return err
 }
@@ -83,7 +85,7 @@ func (s *windowSubject) advance(r *rand.Rand, to int64) error {
 	if !s.live.closing {
 		s.live.watermark = max(s.live.watermark, to)
 	} else if r.IntN(3) == 0 {
-		s.live.watermark = max(s.live.watermark, min(to, s.live.watermark+10)) // it may move on while closing
+		s.live.watermark = max(s.live.watermark, to) // it may move on while closing
 	}
 	var due []string
 	for _, k := range slices.Sorted(maps.Keys(s.live.rows)) {
@@ -101,7 +103,7 @@ func (s *windowSubject) advance(r *rand.Rand, to int64) error {
 			return fmt.Errorf("closing shows %q: %s, want %q: %s", row.key, described(row), due[n], want)
 		}
 		delete(s.live.rows, due[n])
-		s.live.after = due[n]
+		s.live.latest = s.w.ClosesAt(row.Start)
 		n++
 		return nil
 	})
@@ -111,18 +113,26 @@ func (s *windowSubject) advance(r *rand.Rand, to int64) error {
 	if n != min(limit, len(due)) || !more && n < len(due) {
 		return fmt.Errorf("closing showed %d of %d rows, limit %d, more %v", n, len(due), limit, more)
 	}
-	if s.live.closing = more; !more {
-		s.live.after = ""
-		s.live.closedTo = max(s.live.closedTo, s.live.watermark)
-		if got := (Progress{s.live.closedTo, ""}); s.Progress() != got {
-			return fmt.Errorf("progress %v, want %v", s.Progress(), got)
+	if s.live.closing = more; more {
+		return nil
+	}
+	if s.live.watermark == math.MaxInt64 {
+		s.live.watermark, s.live.over = max(s.live.closedTo, s.live.latest), true
+		if s.Deadline() != math.MaxInt64 {
+			return fmt.Errorf("after the end of a bounded run the deadline is %d", s.Deadline())
 		}
+	}
+	s.live.closedTo, s.live.latest = max(s.live.closedTo, s.live.watermark), math.MinInt64
+	if want := (Progress{s.live.closedTo, ""}); s.Progress() != want {
+		return fmt.Errorf("progress %v, want %v", s.Progress(), want)
 	}
 	return nil
 }
 
 func (s *windowSubject) flush(commit int64) error { return s.Flush(commit, nil) }
 func (s *windowSubject) closing() bool            { return s.live.closing }
+func (s *windowSubject) over() bool               { return s.live.over }
+func (s *windowSubject) watermark() int64         { return s.live.watermark }
 func (s *windowSubject) progress() Progress       { return s.Progress() }
 func (s *windowSubject) core() *Writeback[string] { return &s.Writeback }
 
@@ -156,6 +166,8 @@ func (s *windowSubject) verify() error {
 	}
 	return sameRows(keys, rows, describeAll(s.live.rows))
 }
+
+func (s *windowSubject) besides(map[string][]byte, Progress) error { return nil }
 
 func (s *windowSubject) expected() map[string]string { return describeAll(s.saved.rows) }
 

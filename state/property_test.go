@@ -18,7 +18,7 @@ func TestWindowAgainstModel(t *testing.T) {
 		window.Tumbling(30 * time.Millisecond).Offset(-4 * time.Millisecond).Grace(25 * time.Millisecond),
 	}
 	runSeeds(t, 500, 150, func(seed uint64) subject { return newWindowSubject(kinds[seed%uint64(len(kinds))]) },
-		"interrupted", "committed while closing", "evicted while closing", "cut", "head not needed")
+		"interrupted", "committed while closing", "evicted while closing", "cut", "head not needed", "run again")
 }
 
 func TestSessionAgainstModel(t *testing.T) {
@@ -28,5 +28,5 @@ func TestSessionAgainstModel(t *testing.T) {
 		window.Gap(8 * time.Millisecond).Grace(20 * time.Millisecond),
 	}
 	runSeeds(t, 700, 150, func(seed uint64) subject { return newSessionSubject(kinds[seed%uint64(len(kinds))]) },
-		"interrupted", "committed while closing", "evicted while closing", "cut", "head not needed", "reached a closed session")
+		"interrupted", "committed while closing", "evicted while closing", "cut", "head not needed", "run again", "reached a closed session")
 }

@@ -31,6 +31,7 @@ type Session[V any] struct {
 	base     string // order keys below it were closed by closings that have ended
 	after    string // order key of the last session shown by a Close that has not ended; else empty
 
+	aside   []*Row[V] // markers that Close at the end of a bounded run has passed
 	closed  []*Row[V] // sessions closed since the last barrier that Pebble may hold
 	fresh   int       // hints written since hints were last trimmed
 	enough  int       // how many of them are worth a trim
@@ -196,21 +197,27 @@ func (s *Session[V]) Evict(n int64) int64 {
 		if freed >= n {
 			break
 		}
-		rows := g.all()
-		if len(g.removed) > 0 || slices.ContainsFunc(rows, func(r *Row[V]) bool {
-			return r.status&(dirty|written) != written || r.since != 0
-		}) {
+		if !g.isWritten() {
 			continue
 		}
 		before := s.bytes
-		for _, r := range rows {
+		for _, r := range g.Rows {
 			s.evict(r)
+		}
+		if g.marker != nil {
+			s.evict(g.marker)
 		}
 		g.Rows, g.marker = nil, nil
 		s.leave(g)
 		freed += before - s.bytes
 	}
 	return freed
+}
+
+// isWritten reports whether Pebble holds the key's sessions as they are.
+func (g *Sessions[V]) isWritten() bool {
+	waits := func(r *Row[V]) bool { return r.status&(dirty|written) != written || r.since != 0 }
+	return len(g.removed) == 0 && !slices.ContainsFunc(g.Rows, waits) && (g.marker == nil || !waits(g.marker))
 }
 
 // evict drops a row that Pebble holds. Its hint leads back to it.
@@ -231,7 +238,10 @@ func (s *Session[V]) evict(r *Row[V]) {
 func (s *Session[V]) All(f func(key string, r *Row[V]) bool) error {
 	var cached []*Row[V]
 	for _, g := range s.keys {
-		cached = append(append(cached, g.all()...), g.removed...)
+		cached = append(append(cached, g.Rows...), g.removed...)
+		if g.marker != nil {
+			cached = append(cached, g.marker)
+		}
 	}
 	slices.SortFunc(cached, byKey[V])
 	return s.merge("", "", cached, func(r *Row[V]) (bool, error) {

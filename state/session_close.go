@@ -37,8 +37,12 @@ func (s *Session[V]) Progress() Progress { return Progress{Closed: s.closedTo, A
 // sessions and then returns true: Close must be called again, before any other
 // change.
 func (s *Session[V]) Close(watermark int64, limit int, visit func(*Row[V]) error) (bool, error) {
+	s.aside = s.aside[:0]
 	for s.isDue(watermark) {
 		if limit <= 0 {
+			for _, m := range s.aside {
+				s.enter(m)
+			}
 			return true, nil
 		}
 		if err := s.followHints(watermark, limit); err != nil {
@@ -79,15 +83,17 @@ func (s *Session[V]) closeCached(watermark int64, limit int, visit func(*Row[V])
 			s.enterAgain(top.row)
 			continue
 		}
-		if top.row.isMarker() && s.prolong(top.row) {
-			continue
-		}
-		s.after, s.closing = order, true
-		s.forget(top.row)
 		if top.row.isMarker() {
+			s.closeMarker(top.row, watermark)
 			continue
 		}
 		n++
+		for _, m := range s.aside {
+			s.forget(m)
+		}
+		s.aside = s.aside[:0]
+		s.after, s.closing = order, true
+		s.forget(top.row)
 		s.mark(top.row)
 		if err := visit(top.row); err != nil {
 			return n, err

@@ -16,14 +16,6 @@ import (
 // isMarker reports whether a session store's row is a marker.
 func (r *Row[V]) isMarker() bool { return r.Start == math.MinInt64 }
 
-// all returns the rows of a key, the marker too.
-func (g *Sessions[V]) all() []*Row[V] {
-	if g.marker == nil {
-		return g.Rows
-	}
-	return append([]*Row[V]{g.marker}, g.Rows...)
-}
-
 // Reaches reports whether a record at ms would touch a session of the key that
 // is closed already, or is older than one.
 func (s *Session[V]) Reaches(g *Sessions[V], ms int64) bool {
@@ -57,6 +49,20 @@ func farthest(w window.Session, last int64) int64 {
 		return last + 2*gap
 	}
 	return math.MaxInt64
+}
+
+// closeMarker forgets a marker that is due. At the end of a bounded run, the
+// markers after the last session are put aside: time will stand before they are
+// due, and the run that follows needs them.
+func (s *Session[V]) closeMarker(m *Row[V], watermark int64) {
+	switch {
+	case s.prolong(m):
+	case watermark == math.MaxInt64:
+		s.aside = append(s.aside, m)
+	default:
+		s.after, s.closing = orderKey(m.Last, m.key), true
+		s.forget(m)
+	}
 }
 
 // prolong keeps a marker that is due while the key has open sessions, which
