@@ -18,3 +18,11 @@ func Changelog(d *Driver, store string) (list []string) {
 
 // ChangelogLength is how many records a restore from nothing would read.
 func ChangelogLength(d *Driver, store string) int { return len(Changelog(d, store)) }
+
+// CloseStep commits while windows close, after every n results; not if n is 0.
+func CloseStep(n int) Option {
+	if n == 0 {
+		return func(*options) {}
+	}
+	return closeStep(n)
+}

@@ -203,25 +203,26 @@ func (r *run) fixed(e Event) {
 	}
 }
 
-// session makes one session of a record and those that it belongs to. If one of
-// them is closed the record is late.
+// session makes one session of a record and those that it touches. A record is
+// late if one of those is closed for it, and if it touches none, when a session of
+// its own would be.
 func (r *run) session(e Event) {
 	w := Window{r.group(e), e.Key, e.Time, e.Time + 1, nil}
-	near := func(o Window) bool {
+	touches := func(o Window) bool {
 		return o.Partition == w.Partition && o.Key == w.Key && e.Time >= o.Start-r.Gap && e.Time <= o.End-1+r.Gap
 	}
-	slices.SortFunc(r.Open, func(a, b Window) int { return cmp.Compare(a.Start, b.Start) })
-	late, alone := slices.ContainsFunc(r.Finals, near), true
+	late := slices.ContainsFunc(r.Finals, touches)
 	var others []Window
+	slices.SortFunc(r.Open, func(a, b Window) int { return cmp.Compare(a.Start, b.Start) })
 	for _, o := range r.Open {
-		if !near(o) {
+		if !touches(o) {
 			others = append(others, o)
 			continue
 		}
-		late, alone = late || r.passed(o, e), false
+		late = late || r.passed(o, e)
 		w.Start, w.End, w.IDs = min(w.Start, o.Start), max(w.End, o.End), append(w.IDs, o.IDs...)
 	}
-	if late || alone && r.passed(w, e) {
+	if late || w.IDs == nil && r.passed(w, e) {
 		r.Missed++
 		r.Late = append(r.Late, e.ID)
 		return

@@ -1,0 +1,5 @@
+//go:build race
+
+package streamtest_test
+
+const raceDetector = true
