@@ -112,7 +112,7 @@ func (w *Worker) commitOrReset(ctx context.Context) error {
 		if err := w.reconcile(ctx); err != nil {
 			return err
 		}
-		w.client.AllowRebalance()
+		w.allow()
 		return nil
 	case errors.As(err, &failed):
 		return w.reset(ctx, failed)
@@ -148,7 +148,7 @@ func (w *Worker) reset(ctx context.Context, because *checkpoint.NotCommittedErro
 	if err := w.reconcile(ctx); err != nil {
 		return err
 	}
-	w.client.AllowRebalance()
+	w.allow()
 	return nil
 }
 

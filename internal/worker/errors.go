@@ -19,6 +19,8 @@ func passes(err error) bool {
 	case errors.Is(err, client.ErrNotOwned), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
 		errors.As(err, &network):
 		return true
+	case errors.Is(err, kerr.OffsetOutOfRange): // the former owner's purge came in between: the next try begins at the new start
+		return true
 	case errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.RebalanceInProgress):
 		return true
 	case errors.As(err, &protocol):

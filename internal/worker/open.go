@@ -45,7 +45,6 @@ func (w *Worker) reconcile(ctx context.Context) error {
 		return topology
 	}
 	w.seq = owned.Seq
-	w.hurry.Store(false)
 	want := map[task.ID]assign.Grant{}
 	for _, g := range owned.Tasks {
 		want[task.ID(g.Task)] = g

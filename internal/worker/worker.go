@@ -226,7 +226,7 @@ func (w *Worker) loop(ctx context.Context) error {
 			if err := w.reconcile(ctx); err != nil {
 				return err
 			}
-			w.client.AllowRebalance()
+			w.allow()
 		}
 		if err := w.receive(ctx); err != nil {
 			return err
@@ -245,6 +245,12 @@ func (w *Worker) loop(ctx context.Context) error {
 		w.report()
 	}
 	return nil
+}
+
+// allow lets a rebalance that waits go on. No interval may be under way.
+func (w *Worker) allow() {
+	w.hurry.Store(false)
+	w.client.AllowRebalance()
 }
 
 // waker ends a poll early.
