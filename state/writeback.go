@@ -8,9 +8,10 @@ import (
 	"github.com/weirstream/weir/serde"
 )
 
-// A Changelog takes the changes of one store and partition, in order. It copies
-// what it is given. A nil value deletes the key.
+// A Changelog takes the changes of one store and partition, in order.
 type Changelog interface {
+	// Append adds a change at an event time in ms. It copies what it is given. A
+	// nil value deletes the key.
 	Append(key string, value []byte, time int64)
 }
 

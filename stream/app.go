@@ -65,7 +65,8 @@ func (c *Config) check() error {
 	bad(c.Guarantee != ExactlyOnce && c.Guarantee != AtLeastOnce, "Guarantee is %d", c.Guarantee)
 	bad(c.CommitInterval < 0, "CommitInterval is %v", c.CommitInterval)
 	bad(c.Workers < 0, "Workers is %d", c.Workers)
-	bad(c.MemoryLimit < 0 || c.MemoryLimit > 0 && c.MemoryLimit < minMemory, "MemoryLimit is %d bytes: at least %d are needed", c.MemoryLimit, minMemory)
+	bad(c.MemoryLimit < 0 || c.MemoryLimit > 0 && c.MemoryLimit < minMemory, "MemoryLimit is %d bytes: at least %d are needed",
+		c.MemoryLimit, minMemory)
 	bad(c.Replication < 0 || c.Replication > 100, "Replication is %d", c.Replication)
 	bad(c.SessionTimeout < 0 || c.TransactionTimeout < 0 || c.CheckpointAge < 0 || c.StateRetention < 0, "a timeout is negative")
 	bad(c.FetchMaxBytes < 0, "FetchMaxBytes is %d", c.FetchMaxBytes)
@@ -78,8 +79,10 @@ const minMemory = 16 << 20
 
 // reserved are the client options that Weir sets itself.
 var reserved = []string{
-	"SeedBrokers", "ConsumerGroup", "InstanceID", "TransactionalID", "TransactionTimeout", "ConsumeTopics", "ConsumePartitions", "ConsumeRegex",
-	"Balancers", "SessionTimeout", "RebalanceTimeout", "HeartbeatInterval", "RecordPartitioner", "FetchIsolationLevel", "ConsumeResetOffset",
+	"SeedBrokers", "ConsumerGroup", "InstanceID", "TransactionalID", "TransactionTimeout", "ConsumeTopics",
+	"ConsumePartitions", "ConsumeRegex",
+	"Balancers", "SessionTimeout", "RebalanceTimeout", "HeartbeatInterval", "RecordPartitioner", "FetchIsolationLevel",
+	"ConsumeResetOffset",
 	"RequiredAcks", "DisableIdempotentWrite", "AutoCommitMarks", "GreedyAutoCommit", "ShareGroup",
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // A Grouped is a stream ready to be aggregated key by key.
-type Grouped[K, V any] struct{ h handle[K, V] }
+type Grouped[K, V any] struct{ from handle[K, V] }
 
 // GroupByKey groups by the present key.
 func (s Stream[K, V]) GroupByKey() Grouped[K, V] { return Grouped[K, V]{s.h} }
@@ -26,29 +26,29 @@ func (s Stream[K, V]) GroupBy[K2 any](name string, key func(V) K2, opts ...Topic
 // Count counts the records of every key. Records without key or value are
 // dropped and counted as such.
 func (g Grouped[K, V]) Count(name string) Table[K, int64] {
-	return aggregated(g.h, "count", name, countOf[V]())
+	return aggregated(g.from, "count", name, countOf[V]())
 }
 
 // Reduce combines the values of every key: f is given what came before and the
 // new value.
 func (g Grouped[K, V]) Reduce(name string, f func(V, V) V) Table[K, V] {
-	return aggregated(g.h, "reduce", name, reduceOf(f))
+	return aggregated(g.from, "reduce", name, reduceOf(f))
 }
 
 // Aggregate folds the values of every key into an A that starts as zero(). add
 // may change its argument and return it.
 func (g Grouped[K, V]) Aggregate[A any](name string, zero func() A, add func(A, V) A) Table[K, A] {
-	return aggregated(g.h, "aggregate", name, aggregateOf(zero, add, nil))
+	return aggregated(g.from, "aggregate", name, aggregateOf(zero, add, nil))
 }
 
 // Windowed cuts every key's records into windows.
 func (g Grouped[K, V]) Windowed(w window.Fixed) Windowed[K, V] {
-	return Windowed[K, V]{h: g.h, w: w, late: &lateOutlet[K, V]{}}
+	return Windowed[K, V]{h: g.from, w: w, late: &lateOutlet[K, V]{}}
 }
 
 // Sessions cuts every key's records into sessions.
 func (g Grouped[K, V]) Sessions(w window.Session) Sessions[K, V] {
-	return Sessions[K, V]{h: g.h, w: w, late: &lateOutlet[K, V]{}}
+	return Sessions[K, V]{h: g.from, w: w, late: &lateOutlet[K, V]{}}
 }
 
 func countOf[V any]() operator.Fold[V, int64] {

@@ -53,7 +53,9 @@ func attach[K, V any](o *outlet[K, V], n *graph.Node, build func(t *flow.Task) (
 
 // derive adds a stateless operator below s. make makes it out of what is
 // downstream.
-func derive[K, V, K2, V2 any](s handle[K, V], op string, make func(n int32, p *flow.Policy, next flow.Push[K2, V2]) flow.Push[K, V]) handle[K2, V2] {
+func derive[K, V, K2, V2 any](
+	s handle[K, V], op string, make func(n int32, p *flow.Policy, next flow.Push[K2, V2]) flow.Push[K, V],
+) handle[K2, V2] {
 	n := s.top.graph.Add(graph.Stateless, op, "", s.at.node)
 	out := &outlet[K2, V2]{node: n}
 	attach(s.at, n, func(t *flow.Task) (flow.Push[K, V], error) {

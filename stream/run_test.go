@@ -36,7 +36,9 @@ func testWordcount(t *testing.T, addrs []string) {
 	kafkatest.CreateTopic(t, addrs, "counts", 2, nil)
 	var recs []*kgo.Record
 	for i := range 300 {
-		recs = append(recs, &kgo.Record{Topic: "lines", Partition: int32(i % 3), Value: []byte("The quick the lazy"), Timestamp: time.UnixMilli(int64(i))})
+		recs = append(recs, &kgo.Record{
+			Topic: "lines", Partition: int32(i % 3), Value: []byte("The quick the lazy"), Timestamp: time.UnixMilli(int64(i)),
+		})
 	}
 	kafkatest.Produce(t, addrs, recs...)
 	app, err := wordcount().Build(stream.Config{Brokers: addrs, StateDir: t.TempDir(), Workers: 2})

@@ -60,7 +60,8 @@ func (top *Topology) Stream[K, V any](t Topic[K, V], opts ...SourceOption) Strea
 		}
 		raw := sameBytes(top, t.Key)
 		return &operator.Source[K, V]{
-			Node: int32(n.ID), Policy: n.Policy, Key: t.Key, Value: t.Value, Time: t.time, Strategy: o.watermarks, Raw: raw, Next: next,
+			Node: int32(n.ID), Policy: n.Policy, Key: t.Key, Value: t.Value, Time: t.time,
+			Strategy: o.watermarks, Raw: raw, Next: next,
 		}, nil
 	}}
 	top.sources[t.Name] = source{out, n}
@@ -72,7 +73,7 @@ func checkTopic[K, V any](t Topic[K, V], o sourceSettings) error {
 	case t.Name == "":
 		return fmt.Errorf("the topic has no name")
 	case t.Key == nil || t.Value == nil:
-		return fmt.Errorf("topic %s has no serde for its %s: make it with NewTopic", t.Name, map[bool]string{true: "keys", false: "values"}[t.Key == nil])
+		return fmt.Errorf("topic %s has no serde for its keys or for its values: make it with NewTopic", t.Name)
 	}
 	return o.watermarks.Validate()
 }

@@ -95,10 +95,11 @@ type Stateful interface {
 	// NeededFrom is the changelog offset before which nothing is needed; false
 	// if only compaction shortens this changelog.
 	NeededFrom(watermark int64) (int64, bool)
-	// Bytes is about the memory the cache takes; Dirty the rows changed since
-	// the last barrier; Unwritten the committed rows not yet in Pebble.
+	// Bytes is about the memory that the cache takes.
 	Bytes() int64
+	// Dirty is the number of rows changed since the last barrier.
 	Dirty() int
+	// Unwritten is the number of committed changes that Pebble does not hold yet.
 	Unwritten() int
 	// Evict frees up to n bytes of cache.
 	Evict(n int64) int64

@@ -74,7 +74,9 @@ func begin(c *flow.Context, rec *kgo.Record, ms int64) {
 }
 
 // decode decodes key and value, or applies the policy.
-func decode[K, V any](c *flow.Context, node int32, p *flow.Policy, rec *kgo.Record, key serde.Serde[K], value serde.Serde[V]) (k K, v V, ok bool) {
+func decode[K, V any](
+	c *flow.Context, node int32, p *flow.Policy, rec *kgo.Record, key serde.Serde[K], value serde.Serde[V],
+) (k K, v V, ok bool) {
 	var err error
 	if !c.NullKey {
 		if k, err = key.Decode(rec.Key); err != nil {
@@ -112,7 +114,7 @@ const CarriedHeader = "w"
 func (s *RepartitionSource[K, V]) Read(c *flow.Context, rec *kgo.Record) (int64, bool) {
 	begin(c, rec, rec.Timestamp.UnixMilli())
 	if len(rec.Headers) == 0 || rec.Headers[0].Key != CarriedHeader {
-		c.Fail(&flow.RecordError{Operator: c.Task.Names[s.Node], Where: c.Where(), Err: errors.New("the record was not written by this application")})
+		c.Reject(stop, s.Node, flow.Undecodable, errors.New("the record was not written by this application"), 1)
 		return 0, false
 	}
 	ms, carried, err := watermark.ParseCarried(rec.Headers[0].Value, c.Time)

@@ -85,7 +85,9 @@ func latest[A any](r *state.Row[A], c *flow.Context, existed bool) {
 
 // emit hands a row on, as a record of that time, window and watermark. The
 // record at hand, if there is one, is put aside.
-func (b *base[K, V, A]) emit(c *flow.Context, next flow.Push[K, A], key string, r *state.Row[A], ms, carried int64, w window.Span, deleted bool) error {
+func (b *base[K, V, A]) emit(
+	c *flow.Context, next flow.Push[K, A], key string, r *state.Row[A], ms, carried int64, w window.Span, deleted bool,
+) error {
 	k, err := b.Spec.Key.Decode(unsafe.Slice(unsafe.StringData(key), len(key)))
 	if err != nil {
 		return fmt.Errorf("operator %s: cannot decode the key %q of its own store: %w", c.Task.Names[b.Spec.Node], key, err)
@@ -107,7 +109,8 @@ func (b *base[K, V, A]) emit(c *flow.Context, next flow.Push[K, A], key string, 
 
 // each calls f with the rows of all, their keys decoded.
 func (b *base[K, V, A]) each(
-	all func(func(key string, r *state.Row[A]) bool) error, f func(key any, w window.Span, value any) bool, span func(*state.Row[A]) window.Span,
+	all func(func(key string, r *state.Row[A]) bool) error, f func(key any, w window.Span, value any) bool,
+	span func(*state.Row[A]) window.Span,
 ) error {
 	var bad error
 	err := all(func(key string, r *state.Row[A]) bool {

@@ -63,7 +63,9 @@ func TryMap[K, V, U any](node int32, p *flow.Policy, f func(*flow.Context, K, V)
 
 // Filter keeps what satisfies keep. Tombstones are shown to it only if
 // tombstones says so, and else pass.
-func Filter[K, V any](node int32, p *flow.Policy, tombstones bool, keep func(*flow.Context, K, V) bool, next flow.Push[K, V]) flow.Push[K, V] {
+func Filter[K, V any](
+	node int32, p *flow.Policy, tombstones bool, keep func(*flow.Context, K, V) bool, next flow.Push[K, V],
+) flow.Push[K, V] {
 	return func(c *flow.Context, k K, v V) {
 		if !c.Deleted || tombstones {
 			if keep, ok := call(c, p, node, func(v V) bool { return keep(c, k, v) }, v); !ok || !keep {
@@ -108,7 +110,9 @@ func Split[K, V any](node int32, p *flow.Policy, take func(V) bool, taken, rest 
 // Tombstones are shown to it only if tombstones says so, and else pass. Values
 // are collected before the first goes on, so that a function that fails half
 // way has sent nothing.
-func FlatMap[K, V, U any](node int32, p *flow.Policy, tombstones bool, f func(*flow.Context, K, V) iter.Seq[U], next flow.Push[K, U]) flow.Push[K, V] {
+func FlatMap[K, V, U any](
+	node int32, p *flow.Policy, tombstones bool, f func(*flow.Context, K, V) iter.Seq[U], next flow.Push[K, U],
+) flow.Push[K, V] {
 	var values []U
 	return func(c *flow.Context, k K, v V) {
 		if c.Deleted && !tombstones {
@@ -140,7 +144,9 @@ func FlatMap[K, V, U any](node int32, p *flow.Policy, tombstones bool, f func(*f
 
 // SelectKey replaces each key. A tombstone has no value to take a key from:
 // where f sees values only, it is dropped and counted.
-func SelectKey[K, V, K2 any](node int32, p *flow.Policy, tombstones bool, f func(*flow.Context, K, V) K2, next flow.Push[K2, V]) flow.Push[K, V] {
+func SelectKey[K, V, K2 any](
+	node int32, p *flow.Policy, tombstones bool, f func(*flow.Context, K, V) K2, next flow.Push[K2, V],
+) flow.Push[K, V] {
 	return func(c *flow.Context, k K, v V) {
 		if c.Deleted && !tombstones {
 			c.Drop(node, flow.NullValue)
@@ -178,7 +184,9 @@ func DeleteWhen[K, V any](node int32, p *flow.Policy, gone func(V) bool, next fl
 }
 
 // SetHeaders replaces each record's headers.
-func SetHeaders[K, V any](node int32, p *flow.Policy, f func(*flow.Context, K, V) []kgo.RecordHeader, next flow.Push[K, V]) flow.Push[K, V] {
+func SetHeaders[K, V any](
+	node int32, p *flow.Policy, f func(*flow.Context, K, V) []kgo.RecordHeader, next flow.Push[K, V],
+) flow.Push[K, V] {
 	return func(c *flow.Context, k K, v V) {
 		h, ok := call(c, p, node, func(v V) []kgo.RecordHeader { return f(c, k, v) }, v)
 		if !ok {

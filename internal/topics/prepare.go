@@ -158,7 +158,8 @@ func (k *Keeper) find(ctx context.Context, name string) (*flow.Topic, error) {
 func (k *Keeper) check(ctx context.Context, w wanted, t *flow.Topic) error {
 	if t.Partitions != w.partitions {
 		return fmt.Errorf("internal topic %s has %d partitions and needs %d, as many as what feeds it has: "+
-			"the number of partitions of a source has changed, and equal keys would no longer meet their state; reset the application", w.name, t.Partitions, w.partitions)
+			"the number of partitions of a source has changed, and equal keys would no longer meet their state; "+
+			"reset the application", w.name, t.Partitions, w.partitions)
 	}
 	configs, err := k.Admin.DescribeTopicConfigs(ctx, w.name)
 	if err != nil {
@@ -176,7 +177,8 @@ func (k *Keeper) check(ctx context.Context, w wanted, t *flow.Topic) error {
 			}
 		case "retention.ms":
 			if w.policy != "compact" && v != "-1" {
-				return fmt.Errorf("internal topic %s has retention.ms=%s and needs -1: live records would be deleted by their event time", w.name, v)
+				return fmt.Errorf("internal topic %s has retention.ms=%s and needs -1: "+
+					"live records would be deleted by their event time", w.name, v)
 			}
 		}
 	}
