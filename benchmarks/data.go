@@ -110,5 +110,18 @@ func createTopic(ctx context.Context, adm *kadm.Client, name string) error {
 	if _, err := adm.CreateTopic(ctx, partitions, 1, map[string]*string{"retention.ms": &forever}, name); err != nil {
 		return fmt.Errorf("create topic %s: %w", name, err)
 	}
-	return nil
+	for { // it takes a moment for brokers to know of it
+		topics, err := adm.ListTopics(ctx, name)
+		if err != nil {
+			return fmt.Errorf("find topic %s: %w", name, err)
+		}
+		if t := topics[name]; t.Err == nil && len(t.Partitions) == partitions {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }

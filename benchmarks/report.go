@@ -105,7 +105,8 @@ func table(w io.Writer, results []result) {
 			runs = fmt.Sprintf("%d of %d FAILED", len(l.runs)-ok, len(l.runs))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.2f (%.2f–%.2f)\t%.0fk\t%.0fk (%.0fk–%.0fk)\t%.0f\t%s\t%s\n",
-			strings.TrimPrefix(l.wl, "raw-"), l.in, l.sys, runs, us, low, high, perCPU/1e3, perS/1e3, slow/1e3, fast/1e3, peak, l.ratio(ls, "kstreams", l.wl), l.ratio(ls, "franz-go", "raw-tx"))
+			strings.TrimPrefix(l.wl, "raw-"), l.in, l.sys, runs, us, low, high,
+			perCPU/1e3, perS/1e3, slow/1e3, fast/1e3, peak, l.ratio(ls, "kstreams", l.wl), l.ratio(ls, "franz-go", "raw-tx"))
 	}
 	_ = t.Flush()
 }
