@@ -76,6 +76,17 @@ func New(cfg Config) (*Client, error) {
 	return c, err
 }
 
+// Init makes the client the one producer with its transactional id: it ends the
+// transaction that a predecessor may have left open, on which restoring would
+// wait, and fences that predecessor.
+func (c *Client) Init(ctx context.Context) error {
+	if !c.cfg.Transactional {
+		return nil
+	}
+	_, _, err := c.kgo.ProducerID(ctx)
+	return err
+}
+
 // assigned runs before the first fetch: the worker has the partitions paused
 // until it has opened their tasks.
 func (c *Client) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {

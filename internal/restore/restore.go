@@ -189,12 +189,15 @@ func (r *Restorer) take(fetches kgo.Fetches, byTopic map[string]*job) (open int,
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		j := byTopic[p.Topic]
 		for _, rec := range p.Records {
-			if err != nil || rec.Offset >= j.end {
+			if err != nil || j.next >= j.end {
 				return
 			}
-			r.Progress.Remaining.Add(j.next - rec.Offset - 1)
-			j.next = rec.Offset + 1
-			if rec.Attrs.IsControl() {
+			// What is past the end may be all that is seen of a tail that holds
+			// nothing but an aborted transaction: its marker.
+			next := min(rec.Offset+1, j.end)
+			r.Progress.Remaining.Add(j.next - next)
+			j.next = next
+			if rec.Attrs.IsControl() || rec.Offset >= j.end {
 				continue
 			}
 			r.Progress.Records.Add(1)

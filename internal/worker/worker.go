@@ -167,7 +167,9 @@ func (w *Worker) session(ctx context.Context) error {
 	w.resetInterval()
 	w.controls = w.newControls()
 	w.hurry.Store(false)
-	err = w.loop(ctx)
+	if err = w.init(ctx); err == nil {
+		err = w.loop(ctx)
+	}
 	var crash *checkpoint.CrashError
 	if errors.As(err, &crash) {
 		w.dropAll()
@@ -175,6 +177,20 @@ func (w *Worker) session(ctx context.Context) error {
 		return err
 	}
 	return w.leave(cl, err)
+}
+
+// init readies the client's producer.
+func (w *Worker) init(ctx context.Context) error {
+	err := w.client.Init(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return nil // stopping
+	case permanent(err) != nil:
+		return fmt.Errorf("worker %s cannot have transactions: %w", w.cfg.Client.Instance, err)
+	}
+	return &errRebuild{fmt.Errorf("the producer cannot be initialised: %w", err)}
 }
 
 func (w *Worker) newControls() *task.Controls {
