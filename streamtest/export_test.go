@@ -26,3 +26,18 @@ func CloseStep(n int) Option {
 	}
 	return closeStep(n)
 }
+
+// Wipe lets crashes lose the state directory.
+func Wipe(o *options) { wipe(o) }
+
+// Try calls f, and returns the error that stopped the app in it, if one did.
+func (d *Driver) Try(f func()) error {
+	before := d.stopped
+	d.expected = true
+	f()
+	d.expected = false
+	if d.stopped == before {
+		return nil
+	}
+	return d.stopped
+}
