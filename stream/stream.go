@@ -129,21 +129,22 @@ func (s Stream[K, V]) Peek(f func(Record[K, V])) Stream[K, V] {
 // Merge interleaves streams of one type. Where they come from several topics, a
 // task takes the record with the smallest timestamp first.
 func (s Stream[K, V]) Merge(others ...Stream[K, V]) Stream[K, V] {
-	parents := []*graph.Node{s.h.at.node}
+	ins, parents := []Stream[K, V]{s}, []*graph.Node{s.h.at.node}
 	for _, o := range others {
-		parents = append(parents, o.h.at.node)
+		if o.h.top == s.h.top {
+			ins, parents = append(ins, o), append(parents, o.h.at.node)
+		}
 	}
 	n := s.h.top.graph.Add(graph.Stateless, "merge", "", parents...)
+	if len(parents) <= len(others) {
+		s.h.top.graph.Fail(n, errOtherTopology)
+	}
 	for _, p := range parents[1:] {
 		n.KeyChanged = n.KeyChanged || p.KeyChanged
 		n.WindowLost = n.WindowLost || p.WindowLost
 	}
 	out := &outlet[K, V]{node: n}
-	for _, in := range append([]Stream[K, V]{s}, others...) {
-		if in.h.top != s.h.top {
-			s.h.top.graph.Fail(n, errOtherTopology)
-			continue
-		}
+	for _, in := range ins {
 		attach(in.h.at, n, out.build)
 	}
 	return Stream[K, V]{handle[K, V]{top: s.h.top, at: out}}

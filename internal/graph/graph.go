@@ -21,8 +21,9 @@ type Graph struct {
 	Name  string
 	Nodes []*Node
 
-	errs  []error
-	names map[string]*Node
+	errs      []error
+	names     map[string]*Node
+	byDefault *flow.Policy // of the last Build
 }
 
 // New returns an empty graph.

@@ -48,7 +48,7 @@ func (g *Graph) Build(app string, byDefault *flow.Policy) (*Plan, error) {
 	p := &Plan{App: app, Nodes: g.Nodes}
 	for _, n := range g.Nodes {
 		p.Names = append(p.Names, n.Name)
-		if n.Policy == nil {
+		if n.Policy == nil || n.Policy == g.byDefault {
 			n.Policy = byDefault
 		}
 		if n.Kind != Sink && n.Kind != RepartitionSink && !n.used {
@@ -58,8 +58,42 @@ func (g *Graph) Build(app string, byDefault *flow.Policy) (*Plan, error) {
 			note(n, n.Check(n))
 		}
 	}
+	g.byDefault = byDefault
 	p.cut()
+	for _, s := range p.Subs {
+		for _, n := range s.Repartitions {
+			if p.reaches(p.reader(n), s) {
+				note(n, errors.New("what is read from its topic meets what is written to it, as by Merge, so that event time would wait "+
+					"for itself: write to a topic of your own instead, and read that"))
+			}
+		}
+	}
 	return p, errors.Join(errs...)
+}
+
+// reader returns the sub-topology that reads the repartition topic that sink
+// writes.
+func (p *Plan) reader(sink *Node) *Sub {
+	for _, s := range p.Subs {
+		if slices.Contains(s.Sources, sink.Twin) {
+			return s
+		}
+	}
+	return nil
+}
+
+// reaches reports whether records can pass from one sub-topology to another.
+func (p *Plan) reaches(from, to *Sub) bool {
+	seen := map[*Sub]bool{}
+	var visit func(s *Sub) bool
+	visit = func(s *Sub) bool {
+		if s == nil || seen[s] {
+			return false
+		}
+		seen[s] = true
+		return s == to || slices.ContainsFunc(s.Repartitions, func(n *Node) bool { return visit(p.reader(n)) })
+	}
+	return visit(from)
 }
 
 // ChangelogTopic is the name of a store's changelog topic.
