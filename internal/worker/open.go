@@ -301,6 +301,7 @@ func (w *Worker) drop(id task.ID) {
 	if h.task == nil {
 		return
 	}
+	w.cfg.Log.Info("task stops", "task", id, "worker", w.cfg.Client.Instance)
 	parts := map[string][]int32{}
 	for _, in := range h.task.InputList() {
 		parts[in.Topic] = append(parts[in.Topic], in.Partition)
