@@ -94,7 +94,13 @@ func (e *Engine) Run(ctx context.Context, bounded bool) (err error) {
 		return o.Offset
 	})
 	crashed = isCrash(err)
-	if errors.Is(err, errEnded) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	switch {
+	case errors.Is(err, errEnded):
+		return nil
+	case ctx.Err() != nil && (err == nil || errors.Is(err, ctx.Err())):
+		if bounded {
+			return fmt.Errorf("the run was stopped before it came to its end; what it did is committed: %w", context.Cause(ctx))
+		}
 		return nil
 	}
 	return err

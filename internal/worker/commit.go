@@ -36,9 +36,26 @@ func (w *Worker) commitDue() bool {
 	if w.began.IsZero() {
 		w.began = time.Now()
 	}
+	if w.ending() {
+		return true
+	}
 	age := time.Since(w.began)
 	return age >= w.cfg.CommitInterval || age >= w.cfg.Client.TransactionTimeout/4 || w.hurry.Load() ||
 		w.client.Buffered() > w.cfg.Client.BufferBytes/4 || w.dirtyBytes() > w.cfg.CacheBytes/4 || w.balancer.Owned().Seq != w.seq
+}
+
+// ending reports whether a task of a bounded run has come to its end since the
+// last commit. Others wait to hear of it.
+func (w *Worker) ending() bool {
+	if w.cfg.Bounded == nil {
+		return false
+	}
+	for _, h := range w.tasks {
+		if h.ended() && !h.done && h.task.Changed() {
+			return true
+		}
+	}
+	return false
 }
 
 // dirtyBytes is about what the rows take that changed since the last commit.

@@ -86,15 +86,18 @@ func (w *Worker) writeAll() error {
 	return nil
 }
 
+// ended reports whether the task of a bounded run has come to its end.
+func (h *held) ended() bool { return h.task != nil && h.task.Done() }
+
 // report shows others what the worker is doing.
 func (w *Worker) report() {
 	s := State{Assigned: w.balancer.Owned().Generation >= 0, Tasks: len(w.tasks), Running: len(w.running)}
-	for _, t := range w.running {
-		if t.Done() && !t.Changed() {
+	for id, h := range w.tasks {
+		// What changes a task after its end are control records. They come as often
+		// as others commit: who waited for quiet might wait for ever.
+		if h.done = h.done || h.ended() && !h.task.Changed(); h.done {
 			s.Done++
 		}
-	}
-	for id, h := range w.tasks {
 		if h.task == nil {
 			s.Waits = "task " + id.String() + " to be restored"
 		}

@@ -92,6 +92,7 @@ type held struct {
 	grant  assign.Grant
 	task   *task.Task // nil while it is being opened
 	cancel context.CancelFunc
+	done   bool // in a bounded run: it has come to its end, and that is committed
 }
 
 // New returns a worker that Run will start.
