@@ -95,18 +95,12 @@ func (h *harness) auditOpened() error {
 // in the cache's books.
 func (h *harness) end() error {
 	if h.s.kind() != "key-value" {
-		for more := true; more; more = h.s.closing() {
-			if err := h.s.advance(h.r, h.s.watermark()+10_000); err != nil {
-				return err
+		for to := int64(math.MinInt64); h.s.closing() || h.s.watermark() < to || to == math.MinInt64; {
+			if !h.s.closing() {
+				to = h.s.watermark() + 10_000
 			}
-			if h.s.over() { // the last run ended, which was being closed
-				if err := h.commit(); err != nil {
-					return err
-				}
-				h.part.Release()
-				if err := h.openStore(); err != nil {
-					return err
-				}
+			if err := h.advanceTo(to); err != nil {
+				return err
 			}
 		}
 	}

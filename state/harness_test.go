@@ -189,6 +189,10 @@ func (h *harness) advance() error {
 	if h.s.watermark() < to && h.r.IntN(40) > 0 {
 		to = h.s.watermark() + h.r.Int64N(40)
 	}
+	return h.advanceTo(to)
+}
+
+func (h *harness) advanceTo(to int64) error {
 	h.note("advance to %d", to)
 	h.clean = false
 	if err := h.s.advance(h.r, to); err != nil {
@@ -359,11 +363,6 @@ func (h *harness) crash() error {
 func (h *harness) run(steps int) error {
 	for range steps {
 		if err := h.step(); err != nil {
-			return err
-		}
-	}
-	for i := 0; h.s.closing(); i++ {
-		if err := h.s.advance(h.r, 0); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ type sessionSubject struct {
 type sessionModel struct {
 	rows      map[string]modelRow // by row key
 	told      map[string]string   // values by key and window, as updates told them; those of closed sessions are taken out
-	ends      map[string]int64    // by key: when the last closed session ended
+	markers   map[string]marker   // by row key without its time
 	watermark int64
 	closedTo  int64
 	closing   bool
@@ -34,9 +34,15 @@ type sessionModel struct {
 	over      bool  // a bounded run has ended
 }
 
+// A marker is what a key remembers of its last closed session.
+type marker struct {
+	end int64 // when it ended
+	due int64 // the marker itself closes as a session does that ends then
+}
+
 func newSessionSubject(w window.Session) *sessionSubject {
 	s := &sessionSubject{w: w, live: sessionModel{
-		rows: map[string]modelRow{}, told: map[string]string{}, ends: map[string]int64{}, watermark: -40, closedTo: math.MinInt64, latest: math.MinInt64,
+		rows: map[string]modelRow{}, told: map[string]string{}, markers: map[string]marker{}, watermark: -40, closedTo: math.MinInt64, latest: math.MinInt64,
 	}}
 	s.save()
 	return s
@@ -97,14 +103,12 @@ func (s *sessionSubject) change(r *rand.Rand) error {
 			sum += n
 		}
 	}
-	end, some := s.live.ends[key]
-	reaches := some && ms <= end+s.w.GapMs()
-	switch own := len(touched) == 0 && s.w.ClosesAt(ms) <= s.live.closedTo; {
-	case s.Reaches(g, ms) && !reaches:
-		return fmt.Errorf("a record of %q at %d reaches a closed session, but the last ended at %d (%v)", key, ms, end, some)
-	case reaches && !own && !s.Reaches(g, ms):
-		return fmt.Errorf("a record of %q at %d does not reach the session that ended at %d", key, ms, end)
-	case reaches:
+	m, some := s.live.markers[g.key]
+	reaches := some && ms <= m.end+s.w.GapMs()
+	if s.Reaches(g, ms) != reaches {
+		return fmt.Errorf("a record of %q at %d reaches a closed session: %v, want %v (%v, marker %v)", key, ms, !reaches, reaches, some, m)
+	}
+	if reaches {
 		s.reached++
 		return nil
 	}
@@ -162,71 +166,6 @@ func (s *sessionSubject) update(row *Row[string]) error {
 	return nil
 }
 
-func (s *sessionSubject) advance(r *rand.Rand, to int64) error {
-	if !s.live.closing {
-		s.live.watermark = max(s.live.watermark, to)
-	}
-	var due []string // order keys
-	for k, m := range s.live.rows {
-		if s.w.ClosesAt(m.last) <= s.live.watermark {
-			due = append(due, orderKey(m.last, k))
-		}
-	}
-	slices.Sort(due)
-	limit, n := 1+r.IntN(4), 0
-	more, err := s.Close(s.live.watermark, limit, func(row *Row[string]) error {
-		if n >= min(limit, len(due)) {
-			return fmt.Errorf("closing shows session %d of %d (limit %d): %s", n+1, len(due), limit, described(row))
-		}
-		k := due[n][8:]
-		n++
-		return s.final(row, k)
-	})
-	if err != nil {
-		return err
-	}
-	if n != min(limit, len(due)) || !more && n < len(due) {
-		return fmt.Errorf("closing showed %d of %d sessions, limit %d, more %v", n, len(due), limit, more)
-	}
-	if s.live.closing = more; more {
-		return nil
-	}
-	if s.live.watermark == math.MaxInt64 {
-		s.live.watermark, s.live.over = max(s.live.closedTo, s.live.latest), true
-		if s.Deadline() != math.MaxInt64 {
-			return fmt.Errorf("after the end of a bounded run the deadline is %d", s.Deadline())
-		}
-	}
-	s.live.closedTo, s.live.latest = max(s.live.closedTo, s.live.watermark), math.MinInt64
-	if want := (Progress{s.live.closedTo, ""}); s.Progress() != want {
-		return fmt.Errorf("progress %v, want %v", s.Progress(), want)
-	}
-	return nil
-}
-
-// final is what the operator does with a session that closes.
-func (s *sessionSubject) final(row *Row[string], k string) error {
-	if row.key != k || described(row) != s.live.rows[k].String() {
-		return fmt.Errorf("closing shows %q: %s, want %q: %s", row.key, described(row), k, s.live.rows[k])
-	}
-	if s.IsDirty(row) {
-		if err := s.update(row); err != nil {
-			return err
-		}
-	}
-	told := fmt.Sprintf("%q [%d,%d]", s.Key(row), row.Start, row.Last)
-	if v, ok := s.live.told[told]; !ok || v != row.Value {
-		return fmt.Errorf("final of %s is %s, but updates told %q (%v)", told, row.Value, v, ok)
-	}
-	delete(s.live.told, told)
-	delete(s.live.rows, k)
-	s.live.latest = s.w.ClosesAt(row.Last)
-	if end, ok := s.live.ends[s.Key(row)]; !ok || row.Last > end {
-		s.live.ends[s.Key(row)] = row.Last
-	}
-	return nil
-}
-
 func (s *sessionSubject) flush(commit int64) error {
 	if err := s.Flush(commit, s.update); err != nil {
 		return err
@@ -255,7 +194,7 @@ func (s *sessionSubject) save()                    { s.saved = s.live.clone() }
 func (s *sessionSubject) revert()                  { s.live = s.saved.clone() }
 
 func (m sessionModel) clone() sessionModel {
-	m.rows, m.told, m.ends = maps.Clone(m.rows), maps.Clone(m.told), maps.Clone(m.ends)
+	m.rows, m.told, m.markers = maps.Clone(m.rows), maps.Clone(m.told), maps.Clone(m.markers)
 	return m
 }
 
@@ -279,23 +218,6 @@ func (s *sessionSubject) verify() error {
 		return fmt.Errorf("deadline %d, but a session closes at %d", s.Deadline(), nearest)
 	}
 	return sameRows(keys, rows, describeAll(s.live.rows))
-}
-
-// besides checks the markers: each closed session that a record may still touch
-// has one.
-func (s *sessionSubject) besides(rows map[string][]byte, at Progress) error {
-	for key, end := range s.saved.ends {
-		k := sessionKey(key, math.MinInt64)
-		due := end + 2*s.w.GapMs()
-		if s.w.ClosesAt(due) <= at.Closed || orderKey(due, k) <= at.After {
-			continue
-		}
-		r := &Row[string]{Start: math.MinInt64}
-		if err := decodeRow(rows[k], r, serde.String); err != nil || r.Time != end {
-			return fmt.Errorf("marker of %q says %d (%v), want %d", key, r.Time, err, end)
-		}
-	}
-	return nil
 }
 
 func (s *sessionSubject) expected() map[string]string { return describeAll(s.saved.rows) }

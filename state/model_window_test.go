@@ -17,6 +17,7 @@ type windowSubject struct {
 	w           window.Fixed
 	live, saved windowModel
 	ops         int
+	changed     map[string]bool // rows since the last barrier
 }
 
 type windowModel struct {
@@ -38,7 +39,7 @@ func newWindowSubject(w window.Fixed) *windowSubject {
 func (s *windowSubject) kind() string { return "window" }
 
 func (s *windowSubject) open(p *Partition, log Changelog, at Progress) (err error) {
-	s.live.over = false
+	s.live.over, s.changed = false, map[string]bool{}
 	s.Window, err = OpenWindow(p, log, serde.String, s.w, at)
 	return err
 }
@@ -77,6 +78,7 @@ func (s *windowSubject) upsert(r *rand.Rand, start int64, key string, ms int64) 
 	row.Value += fmt.Sprintf("%d,", s.ops)
 	row.Time, row.Headers = ms, randomHeaders(r)
 	s.Touch(row)
+	s.changed[k] = true
 	s.live.rows[k] = modelRow{value: row.Value, time: ms, start: start, headers: printHeaders(row.Headers)}
 	return nil
 }
@@ -92,6 +94,9 @@ func (s *windowSubject) advance(r *rand.Rand, to int64) error {
 		if s.w.ClosesAt(fromSortable([]byte(k))) <= s.live.watermark {
 			due = append(due, k)
 		}
+	}
+	if r.IntN(3) == 0 {
+		return s.discard(due)
 	}
 	limit, n := 1+r.IntN(6), 0
 	more, err := s.Close(s.live.watermark, limit, func(row *Row[string]) error {
@@ -116,20 +121,59 @@ func (s *windowSubject) advance(r *rand.Rand, to int64) error {
 	if s.live.closing = more; more {
 		return nil
 	}
+	return s.closedAll()
+}
+
+// discard closes what is due without showing it, but for what changed.
+func (s *windowSubject) discard(due []string) error {
+	want := map[string]modelRow{}
+	for _, k := range due {
+		if s.changed[k] {
+			want[k] = s.live.rows[k]
+		}
+		s.live.latest = max(s.live.latest, s.w.ClosesAt(fromSortable([]byte(k))))
+		delete(s.live.rows, k)
+	}
+	err := s.Discard(s.live.watermark, func(row *Row[string]) error {
+		w, ok := want[row.key]
+		if delete(want, row.key); !ok || described(row) != w.String() {
+			return fmt.Errorf("discarding shows %q: %s, want %s", row.key, described(row), w)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(want) > 0 {
+		return fmt.Errorf("discarding did not show %v", want)
+	}
+	s.live.closing = false
+	return s.closedAll()
+}
+
+// closedAll takes note that nothing is due any more.
+func (s *windowSubject) closedAll() error {
 	if s.live.watermark == math.MaxInt64 {
-		s.live.watermark, s.live.over = max(s.live.closedTo, s.live.latest), true
+		s.live.closedTo = max(s.live.closedTo, s.live.latest)
+		s.live.watermark, s.live.over = max(-40, s.live.closedTo), true
 		if s.Deadline() != math.MaxInt64 {
 			return fmt.Errorf("after the end of a bounded run the deadline is %d", s.Deadline())
 		}
+	} else {
+		s.live.closedTo = max(s.live.closedTo, s.live.watermark)
 	}
-	s.live.closedTo, s.live.latest = max(s.live.closedTo, s.live.watermark), math.MinInt64
+	s.live.latest = math.MinInt64
 	if want := (Progress{s.live.closedTo, ""}); s.Progress() != want {
 		return fmt.Errorf("progress %v, want %v", s.Progress(), want)
 	}
 	return nil
 }
 
-func (s *windowSubject) flush(commit int64) error { return s.Flush(commit, nil) }
+func (s *windowSubject) flush(commit int64) error {
+	clear(s.changed)
+	return s.Flush(commit, nil)
+}
+
 func (s *windowSubject) closing() bool            { return s.live.closing }
 func (s *windowSubject) over() bool               { return s.live.over }
 func (s *windowSubject) watermark() int64         { return s.live.watermark }

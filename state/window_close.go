@@ -33,14 +33,49 @@ func (s *Window[V]) Close(watermark int64, limit int, visit func(*Row[V]) error)
 		}
 		limit -= n
 	}
-	if watermark == math.MaxInt64 { // the end of a bounded run: time stands where the last window closed
+	s.closedUpTo(watermark)
+	return false, nil
+}
+
+// closedUpTo notes that everything is closed that closes at the watermark or
+// before. At the end of a bounded run time stands where the last window closed.
+func (s *Window[V]) closedUpTo(watermark int64) {
+	if watermark == math.MaxInt64 {
 		watermark = s.closedTo
 		if s.after != "" {
 			watermark = s.fixed.ClosesAt(fromSortable(s.after))
 		}
 	}
 	s.closedTo, s.after = max(s.closedTo, watermark), ""
-	return false, nil
+}
+
+// Discard forgets every window that closes at the watermark or before, where
+// nobody wants to see all its rows: it shows visit only those that changed since
+// the last barrier, in the order in which they first did. It neither sorts rows
+// nor reads them back.
+func (s *Window[V]) Discard(watermark int64, visit func(*Row[V]) error) error {
+	if s.Deadline() > watermark {
+		s.closedUpTo(watermark)
+		return nil
+	}
+	for _, r := range s.dirty {
+		if !r.status.has(dead) && s.fixed.ClosesAt(r.Start) <= watermark {
+			if err := visit(r); err != nil {
+				return err
+			}
+		}
+	}
+	s.closing = true
+	for s.Deadline() <= watermark && len(s.starts) > 0 {
+		start := s.starts[0]
+		p := s.panes[start]
+		if p.cold || len(p.rows) > 0 {
+			s.after = sortable(start)
+		}
+		s.dropPane(start, p)
+	}
+	s.closedUpTo(watermark)
+	return nil
 }
 
 // closePane shows up to limit rows of a window, from where the last call
