@@ -1,13 +1,14 @@
 export GOTOOLCHAIN := go1.27.3
 
 CHAOS_SECONDS ?= 300
+MUTANTS ?= 200
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # What a real Kafka broker needs and this machine lacks; kafkatest.Missing says the same to the tests.
 kafka_lacks = $(shell for p in bash flock $${JAVA_HOME:+$$JAVA_HOME/bin/}java mvn; do command -v $$p >/dev/null || echo $$p; done)
 kafka_notice = $(if $(kafka_lacks),@echo "NOTE: tests against a real Kafka broker are SKIPPED: $(kafka_lacks) not found (Java 17+ and Maven)." >&2)
 
-.PHONY: help demo test check chaos bench
+.PHONY: help demo test check mutate chaos bench
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -31,6 +32,9 @@ check: ## format, build, vet, staticcheck, and the project's own rules of style 
 	go vet ./...
 	go run $(STATICCHECK) ./...
 	go test -count=1 ./internal/tidy
+
+mutate: ## make MUTANTS (200) small mistakes in windows, watermarks and operators, and see which the tests find
+	@go run ./internal/mutate -n $(MUTANTS) $(ARGS)
 
 chaos: ## kill, pause and rescale a running application for CHAOS_SECONDS (300) and verify every result
 	@go run ./internal/chaos -seconds $(CHAOS_SECONDS)
