@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,122 +10,30 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirstream/weir/checkpoint"
 	"github.com/weirstream/weir/internal/kafkatest"
-	"github.com/weirstream/weir/internal/seam"
 	"github.com/weirstream/weir/internal/verify"
-	"github.com/weirstream/weir/internal/verify/oracle"
 	"github.com/weirstream/weir/state"
 	"github.com/weirstream/weir/stream"
 )
 
-// cluster makes the topics of job and fills its input.
-func cluster(t *testing.T, addrs []string, records []oracle.Record[event]) {
-	t.Helper()
-	kafkatest.CreateTopic(t, addrs, in.Name, partsIn, nil)
-	for _, name := range outs {
-		kafkatest.CreateTopic(t, addrs, name, partsOut, nil)
-	}
-	kafkatest.Produce(t, addrs, kafka(records)...)
-}
-
-// check verifies outputs and state after a bounded run: the input was processed
-// to its end, everything is closed.
-func check(t *testing.T, addrs []string, records []oracle.Record[event], fs *vfs.MemFS) *verify.Audit {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	r, err := verify.NewReader(kgo.SeedBrokers(addrs...))
-	require.NoError(t, err)
-	defer r.Close()
-	require.NoError(t, r.Settle(ctx, outs...))
-	want, err := expected(records)
-	require.NoError(t, err)
-	for _, name := range outs {
-		got, err := history(ctx, r, name)
-		require.NoError(t, err)
-		if name == "echo" || name == "views-final" || name == "visits-final" {
-			require.NoError(t, want[name].Same(got), name)
-			continue
-		}
-		if name == "visits" { // which sessions there were on the way depends on the order between partitions
-			alone := func(k string) bool { return !shared(k) }
-			require.NoError(t, want[name].Last().Same(got.Last()), name)
-			want[name], got = want[name].Only(alone), got.Only(alone)
-		}
-		require.NoError(t, want[name].Coalesced(got), name)
-	}
-	plan, err := seam.PlanOf(job(), "")
-	require.NoError(t, err)
-	a, err := verify.NewAudit(ctx, r, plan, closes)
-	require.NoError(t, err)
-	audited(t, fs, func(db *state.DB) {
-		_, err := a.Check(db)
-		require.NoError(t, err)
-	})
-	requireState(t, a, want)
-	return a
-}
-
-// history reads a topic of text into a history.
-func history(ctx context.Context, r *verify.Reader, topic string) (oracle.History, error) {
-	logs, err := r.Topic(ctx, topic)
-	h := oracle.History{}
-	for _, l := range logs {
-		for _, rec := range l.Records {
-			v := oracle.Gone
-			if rec.Value != nil {
-				v = string(rec.Value)
-			}
-			h[string(rec.Key)] = append(h[string(rec.Key)], v)
-		}
-	}
-	return h, err
-}
-
-// requireState compares what the changelogs hold with the oracle, once all
-// windows are closed.
-func requireState(t *testing.T, a *verify.Audit, want map[string]oracle.History) {
-	t.Helper()
-	for _, s := range a.Stores {
-		got := oracle.History{}
-		for p := range a.Logs[s.Changelog] {
-			for k, row := range a.Rows(s, int32(p)) {
-				r, err := verify.DecodeRow(s.Kind, k, row)
-				require.NoError(t, err)
-				if r.Marker {
-					continue
-				}
-				c, err := chains.Decode(r.Value)
-				require.NoError(t, err)
-				key, err := keys.Decode(r.Key)
-				require.NoError(t, err)
-				got[key] = append(got[key], c.String())
-			}
-		}
-		if s.Kind == "key-value" {
-			require.NoError(t, want[s.Name].Last().Same(got), s.Name)
-			continue
-		}
-		require.Empty(t, got, "%s: all windows are closed", s.Name)
-	}
-}
-
-// A plan says where a process dies.
+// A crash says where a process dies, and how much of what it did not sync stays.
 type crash struct {
 	at       checkpoint.Point
 	nth      int
 	unsynced int
 }
 
-// crashing runs an instance to the crash and returns the disk that is left.
-func crashing(t *testing.T, cfg stream.Config, fs *vfs.MemFS, c crash, seed int64) *vfs.MemFS {
+func (c crash) String() string { return fmt.Sprintf("%s, time %d, %d%%", c.at, c.nth, c.unsynced) }
+
+// crashing runs an instance on a file system to the crash, and returns the disk
+// that is left. It is nil if the input ended before.
+func crashing(t *testing.T, i *instance, c crash, seed int64) *vfs.MemFS {
 	t.Helper()
 	var hits atomic.Int64
 	var left atomic.Pointer[vfs.MemFS]
-	i := &instance{cfg: cfg, fs: fs, net: &network{}}
+	i.net = &network{}
 	i.hook = func(p checkpoint.Point) error {
 		if left.Load() != nil {
 			return errors.New("it is dead already")
@@ -139,38 +46,128 @@ func crashing(t *testing.T, cfg stream.Config, fs *vfs.MemFS, c crash, seed int6
 		return errors.New("asked for")
 	}
 	start(t, i, (*stream.App).RunUntilEnd)
+	err := i.wait()
+	if left.Load() == nil {
+		require.NoError(t, err)
+		return nil
+	}
 	var crash *checkpoint.CrashError
-	require.ErrorAs(t, i.wait(), &crash)
+	if err != nil { // it may have died while it stopped, at the end
+		require.ErrorAs(t, err, &crash)
+	}
 	return left.Load()
 }
 
+// points are all crash points but the one between two steps of a closing, which
+// takes a closing that is larger than job's.
+var points = []checkpoint.Point{
+	checkpoint.AfterPoll, checkpoint.AfterProcess, checkpoint.AfterFlush, checkpoint.BeforeOffsets, checkpoint.AfterOffsets,
+	checkpoint.BeforeEnd, checkpoint.AfterEnd, checkpoint.BeforeWrite, checkpoint.DuringWrite,
+}
+
+// open says at which points a transaction with records is open.
+var open = map[checkpoint.Point]bool{
+	checkpoint.AfterFlush: true, checkpoint.BeforeOffsets: true, checkpoint.AfterOffsets: true, checkpoint.BeforeEnd: true,
+}
+
+func configOf(addrs []string) stream.Config {
+	return stream.Config{Brokers: addrs, Instance: "one", FetchMaxBytes: 512}
+}
+
+// A process dies at each point. Another takes its place on what is left of its
+// disk, and the answer is the oracle's.
 func TestCrashPoints(t *testing.T) {
-	points := []checkpoint.Point{
-		checkpoint.AfterPoll, checkpoint.AfterProcess, checkpoint.AfterFlush, checkpoint.BeforeOffsets, checkpoint.AfterOffsets,
-		checkpoint.BeforeEnd, checkpoint.AfterEnd, checkpoint.BeforeWrite, checkpoint.DuringWrite,
-	}
 	for n, at := range points {
-		for _, unsynced := range []int{0, 50, 100} {
-			c := crash{at, 2 + n%3, unsynced}
+		for m, unsynced := range []int{0, 50, 100} {
+			c := crash{at, 2 + (n+m)%4, unsynced}
 			t.Run(fmt.Sprintf("%s/%d", at, unsynced), func(t *testing.T) {
 				t.Parallel()
-				seed := time.Now().UnixNano()
-				t.Log("seed", seed)
-				crashTest(t, c, seed)
+				seed := seedOf(t)
+				records := input(rand.New(rand.NewPCG(uint64(seed), 0)), 600)
+				addrs := kafkatest.Fake(t).ListenAddrs()
+				cluster(t, addrs, records)
+				left := crashing(t, &instance{cfg: configOf(addrs)}, c, seed)
+				require.NotNil(t, left, "the crash point was not reached")
+				next := start(t, &instance{cfg: configOf(addrs), fs: crashed(left, 100, 0)}, (*stream.App).RunUntilEnd)
+				require.NoError(t, next.wait())
+				v := check(t, addrs, records, next.fs)
+				if open[c.at] {
+					require.Positive(t, v.aborted, "the crash aborted nothing")
+				}
+				auditLeft(t, v.audit, left)
 			})
 		}
 	}
 }
 
-func crashTest(t *testing.T, c crash, seed int64) {
-	records := input(rand.New(rand.NewPCG(uint64(seed), 0)), 600)
-	addrs := kafkatest.Fake(t).ListenAddrs()
-	cluster(t, addrs, records)
-	cfg := stream.Config{Brokers: addrs, Instance: "one"}
-	left := crashing(t, cfg, nil, c, seed)
-	began := time.Now()
-	next := start(t, &instance{cfg: cfg, fs: left}, (*stream.App).RunUntilEnd)
-	require.NoError(t, next.wait())
-	t.Logf("recovered in %v", time.Since(began))
-	check(t, addrs, records, next.fs)
+// auditLeft audits the disk that a crash has left.
+func auditLeft(t *testing.T, a *verify.Audit, left *vfs.MemFS) {
+	t.Helper()
+	audited(t, left, func(db *state.DB) {
+		found, err := a.Check(db)
+		require.NoError(t, err)
+		t.Logf("left on disk: %+v", found)
+	})
+}
+
+// Processes die again and again, at random points, one on the other's disk.
+func TestManyCrashes(t *testing.T) {
+	for n := range 6 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			seed := seedOf(t)
+			rng := rand.New(rand.NewPCG(uint64(seed), 1))
+			records := input(rng, 900)
+			addrs := kafkatest.Fake(t).ListenAddrs()
+			cluster(t, addrs, records)
+			var disks []*vfs.MemFS
+			fs := vfs.NewCrashableMem()
+			for range 6 {
+				c := crash{points[rng.IntN(len(points))], 1 + rng.IntN(6), []int{0, 30, 70, 100}[rng.IntN(4)]}
+				t.Log(c)
+				left := crashing(t, &instance{cfg: configOf(addrs), fs: fs}, c, rng.Int64())
+				if left == nil {
+					break
+				}
+				disks = append(disks, left)
+				fs = crashed(left, 100, 0)
+			}
+			last := start(t, &instance{cfg: configOf(addrs), fs: fs}, (*stream.App).RunUntilEnd)
+			require.NoError(t, last.wait())
+			require.NotEmpty(t, disks, "nothing crashed")
+			v := check(t, addrs, records, last.fs)
+			for _, left := range disks {
+				auditLeft(t, v.audit, left)
+			}
+		})
+	}
+}
+
+// Without transactions a crash may repeat, but not lose.
+func TestCrashPointsAtLeastOnce(t *testing.T) {
+	for n, at := range points {
+		c := crash{at, 2 + n%4, 50}
+		t.Run(string(at), func(t *testing.T) {
+			t.Parallel()
+			seed := seedOf(t)
+			records := input(rand.New(rand.NewPCG(uint64(seed), 0)), 600)
+			addrs := kafkatest.Fake(t).ListenAddrs()
+			cluster(t, addrs, records)
+			cfg := configOf(addrs)
+			cfg.Guarantee = stream.AtLeastOnce
+			left := crashing(t, &instance{cfg: cfg}, c, seed)
+			require.NotNil(t, left, "the crash point was not reached")
+			next := start(t, &instance{cfg: cfg, fs: left}, (*stream.App).RunUntilEnd)
+			require.NoError(t, next.wait())
+			checkAtLeast(t, addrs, records)
+			r, ctx := reader(t, addrs)
+			auditLeft(t, audit(ctx, t, r), next.fs)
+		})
+	}
+}
+
+func seedOf(t *testing.T) int64 {
+	seed := time.Now().UnixNano()
+	t.Log("seed", seed)
+	return seed
 }

@@ -182,10 +182,12 @@ func (t *Task) TakeDrops() map[flow.DropKey]int64 {
 }
 
 // NeededFrom calls f with each changelog topic that only its head's removal
-// shortens, and the first offset that is still needed after the last commit.
+// shortens, and the first offset that is still needed after the last commit. At
+// the end of a bounded run that is what a run that follows needs.
 func (t *Task) NeededFrom(f func(topic string, from int64)) {
+	fired := min(t.committed.fired, t.resting())
 	for _, o := range t.ops {
-		if from, ok := o.NeededFrom(flow.Behind(t.committed.fired, o.hold)); ok {
+		if from, ok := o.NeededFrom(flow.Behind(fired, o.hold)); ok {
 			f(o.log.topic.Name, from)
 		}
 	}

@@ -209,8 +209,12 @@ func possible(rows map[string][]byte, l Log, position int64, closed func(string,
 		if was, ok := then[k]; ok && bytes.Equal(was, row) || slices.ContainsFunc(later[k], is(row)) {
 			continue
 		}
+		if l.Start > 0 && closed(k, row) {
+			continue // its records may have been deleted
+		}
 		if !slices.ContainsFunc(ever[k], is(row)) {
-			errs = append(errs, fmt.Errorf("position %d: row %q holds %q, which was never committed", position, k, row))
+			errs = append(errs, fmt.Errorf("position %d of [%d..%d): row %q holds %q, which was never committed; the key was ever %q",
+				position, l.Start, l.End, k, row, ever[k]))
 		} else if !closed(k, row) {
 			errs = append(errs, fmt.Errorf("position %d: row %q holds %q, which is older; then %q, since %q", position, k, row, then[k], later[k]))
 		}
@@ -261,4 +265,14 @@ func limited(errs []error) error {
 		errs = append(errs[:most], fmt.Errorf("and %d more", n-most))
 	}
 	return errors.Join(errs...)
+}
+
+// Aborted is how many records of the changelogs were not committed.
+func (a *Audit) Aborted() (n int) {
+	for _, logs := range a.Logs {
+		for _, l := range logs {
+			n += l.Aborted
+		}
+	}
+	return n
 }
