@@ -156,7 +156,9 @@ func TestErrorsNameStoreAndKey(t *testing.T) {
 func TestCorruptRows(t *testing.T) {
 	for _, k := range kindsOfStores {
 		t.Run(k.name, func(t *testing.T) {
-			for _, c := range []Change{{"", nil}, {"", []byte{}}, {"k", []byte{}}, {"k", []byte{9, 9, 9}}, {"\x0099999999", []byte{rowVersion, 0, 0}}} {
+			for _, c := range []Change{
+				{"", nil}, {"", []byte{}}, {"k", []byte{}}, {"k", []byte{9, 9, 9}}, {"\x0099999999", []byte{rowVersion, 0, 0}},
+			} {
 				p := lease(t, tempDB(t), k.name)
 				err := p.Restore([]Change{c}, Position{Offset: 1}, k.name == "session")
 				if err != nil {

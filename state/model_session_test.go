@@ -42,7 +42,8 @@ type marker struct {
 
 func newSessionSubject(w window.Session) *sessionSubject {
 	s := &sessionSubject{w: w, live: sessionModel{
-		rows: map[string]modelRow{}, told: map[string]string{}, markers: map[string]marker{}, watermark: -40, closedTo: math.MinInt64, latest: math.MinInt64,
+		rows: map[string]modelRow{}, told: map[string]string{}, markers: map[string]marker{},
+		watermark: -40, closedTo: math.MinInt64, latest: math.MinInt64,
 	}}
 	s.save()
 	return s

@@ -22,6 +22,7 @@ type windowSubject struct {
 
 type windowModel struct {
 	rows      map[string]modelRow // by start and key
+	touched   []string            // rows in the order in which they changed since the barrier
 	watermark int64
 	closedTo  int64
 	closing   bool
@@ -79,6 +80,9 @@ func (s *windowSubject) upsert(r *rand.Rand, start int64, key string, ms int64) 
 	row.Time, row.Headers = ms, randomHeaders(r)
 	s.Touch(row)
 	s.changed[k] = true
+	if !slices.Contains(s.live.touched, k) {
+		s.live.touched = append(s.live.touched, k)
+	}
 	s.live.rows[k] = modelRow{value: row.Value, time: ms, start: start, headers: printHeaders(row.Headers)}
 	return nil
 }
@@ -96,6 +100,9 @@ func (s *windowSubject) advance(r *rand.Rand, to int64) error {
 		}
 	}
 	if r.IntN(3) == 0 {
+		return s.discard(due)
+	}
+	if !s.live.closing && r.IntN(5) == 0 {
 		return s.discard(due)
 	}
 	limit, n := 1+r.IntN(6), 0
@@ -182,7 +189,7 @@ func (s *windowSubject) core() *Writeback[string] { return &s.Writeback }
 
 func (s *windowSubject) save() {
 	s.saved = s.live
-	s.saved.rows = maps.Clone(s.live.rows)
+	s.saved.rows, s.saved.touched = maps.Clone(s.live.rows), nil
 }
 
 func (s *windowSubject) revert() {

@@ -41,6 +41,15 @@ type Progress struct {
 	After  string // where a closing at a later watermark was interrupted; empty if it was not
 }
 
+// Time is the start of the window, or the end of the session, that a closing was
+// interrupted at, in ms since the epoch; false if it was not.
+func (p Progress) Time() (int64, bool) {
+	if len(p.After) < 8 {
+		return 0, false
+	}
+	return fromSortable(p.After), true
+}
+
 // OpenWindow opens the store on a partition whose rows are restored, and drops
 // what was closed by then.
 func OpenWindow[V any](p *Partition, log Changelog, value serde.Serde[V], w window.Fixed, at Progress) (*Window[V], error) {
