@@ -165,6 +165,10 @@ func (c *Client) Abort(ctx context.Context) error {
 	err := c.kgo.AbortBufferedRecords(ctx)
 	if c.cfg.Transactional {
 		err = errors.Join(err, c.kgo.EndTransaction(ctx, kgo.TryAbort))
+		// EndTransaction returns nil, and does nothing, where the producer has
+		// failed for good: the transaction may still be open then.
+		_, _, failed := c.kgo.ProducerID(ctx)
+		err = errors.Join(err, failed)
 	}
 	if err == nil {
 		c.out.done()

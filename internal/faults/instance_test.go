@@ -223,7 +223,7 @@ func (i *instance) stop() error {
 }
 
 // patience is how long a test waits for what must happen.
-const patience = 60 * time.Second
+const patience = 15 * time.Second
 
 // crashed is what is left on disk when a process dies that has had this file
 // system: of what was not synced, some.

@@ -122,7 +122,7 @@ func input(rng *rand.Rand, n int) []oracle.Record[event] {
 		switch {
 		case rng.IntN(5) == 0:
 			r.Value.User = fmt.Sprintf("all-%d", rng.IntN(4))
-		case i > n/2 && rng.IntN(40) == 0:
+		case i > n/2 && rng.IntN(20) == 0:
 			r.Time -= (size + 4*bound).Milliseconds()
 		}
 		clock[p] = max(clock[p], r.Time) + rng.Int64N(300)

@@ -143,7 +143,7 @@ func (w *Worker) commitOrReset(ctx context.Context) error {
 // was never touched by what was not committed.
 func (w *Worker) reset(ctx context.Context, because *checkpoint.NotCommittedError) error {
 	if ctx.Err() != nil {
-		return nil // stopping: leave aborts
+		return because // stopping: it is not to be committed again
 	}
 	w.cfg.Log.Warn("the interval is dropped; going on from the last commit", "worker", w.cfg.Client.Instance, "error", because)
 	w.cfg.Metrics.Aborts.Inc()

@@ -18,7 +18,7 @@ import (
 
 // An opened is a task whose state is restored: all that it takes to start it.
 type opened struct {
-	client  *client.Client // that it was opened for
+	held    *held // that it was opened for
 	grant   assign.Grant
 	offsets []checkpoint.Offset // by input
 	fresh   bool                // nothing was committed yet: the offsets are where to begin
@@ -65,11 +65,13 @@ func (w *Worker) reconcile(ctx context.Context) error {
 // begin opens a task in the background, while others run.
 func (w *Worker) begin(ctx context.Context, g assign.Grant) {
 	ctx, cancel := context.WithCancel(ctx)
-	w.tasks[task.ID(g.Task)] = &held{grant: g, cancel: cancel}
-	cl := w.client
+	h := &held{grant: g, cancel: cancel}
+	w.tasks[task.ID(g.Task)] = h
+	w.opening.Add(1)
 	go func() {
+		defer w.opening.Done()
 		o := w.open(ctx, g)
-		o.client = cl
+		o.held = h
 		select {
 		case w.opened <- o:
 			w.wake()
@@ -119,7 +121,7 @@ func (w *Worker) lease(ctx context.Context, n *graph.Node, partition int32) (*st
 		}
 		select {
 		case <-ctx.Done():
-			return nil, err
+			return nil, ctx.Err()
 		case <-t.C:
 		}
 	}
@@ -222,8 +224,8 @@ func (w *Worker) beginning(ctx context.Context, in *task.Input, start int64, sto
 func (w *Worker) start(ctx context.Context, o opened) error {
 	id := task.ID(o.grant.Task)
 	h := w.tasks[id]
-	if h == nil || o.client != w.client || h.grant != o.grant || h.task != nil {
-		o.release() // it was taken away meanwhile
+	if h == nil || h != o.held || h.task != nil {
+		o.release() // it was taken away meanwhile, and may have been given again
 		return nil
 	}
 	if o.err == nil && o.fresh {
@@ -320,5 +322,20 @@ func (w *Worker) drop(id task.ID) {
 func (w *Worker) dropAll() {
 	for id := range w.tasks {
 		w.drop(id)
+	}
+}
+
+// closeAll gives all tasks up for good, and waits until nothing opens any more:
+// the state may then be closed.
+func (w *Worker) closeAll() {
+	w.dropAll()
+	w.opening.Wait()
+	for {
+		select {
+		case o := <-w.opened:
+			o.release()
+		default:
+			return
+		}
 	}
 }

@@ -64,6 +64,7 @@ type Worker struct {
 	purged   purger
 
 	opened  chan opened
+	opening sync.WaitGroup // of what sends to opened
 	answers chan answer
 	hurry   atomic.Bool // a rebalance waits
 	waking  waker
@@ -173,11 +174,11 @@ func (w *Worker) session(ctx context.Context) error {
 	}
 	var crash *checkpoint.CrashError
 	if errors.As(err, &crash) {
-		w.dropAll()
+		w.closeAll()
 		cl.Close()
 		return err
 	}
-	return w.leave(cl, err)
+	return w.leave(ctx, cl, err)
 }
 
 // init readies the client's producer.
@@ -210,8 +211,10 @@ func (w *Worker) upstream(topic string) int32 {
 	return 0
 }
 
-// leave ends a session: cleanly, if nothing went wrong.
-func (w *Worker) leave(cl *client.Client, err error) error {
+// leave ends a session: cleanly, if nothing went wrong. A stop whose last
+// interval could not be committed loses nothing: whoever gets the tasks next
+// does it again.
+func (w *Worker) leave(running context.Context, cl *client.Client, err error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if err == nil {
@@ -219,11 +222,17 @@ func (w *Worker) leave(cl *client.Client, err error) error {
 			err = w.writeAll()
 		}
 	}
-	var rebuild *errRebuild
-	w.dropAll()
-	if err != nil {
+	w.closeAll()
+	var crash *checkpoint.CrashError
+	if err != nil && !errors.As(err, &crash) {
 		_ = cl.Abort(ctx) // the transaction would time out anyhow
 	}
+	var failed *checkpoint.NotCommittedError
+	if running.Err() != nil && errors.As(err, &failed) {
+		w.cfg.Log.Warn("stopping, but the last interval was not committed", "worker", w.cfg.Client.Instance, "error", err)
+		err = permanent(err)
+	}
+	var rebuild *errRebuild
 	if !errors.As(err, &rebuild) {
 		if lerr := cl.LeaveGroup(ctx); lerr != nil {
 			w.cfg.Log.Warn("could not leave the group; its session will time out", "worker", w.cfg.Client.Instance, "error", lerr)
