@@ -1,6 +1,7 @@
 package streamtest
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -33,6 +34,9 @@ type Driver struct {
 	drops    map[Drop]int64
 	stopped  error // why the app has stopped
 	expected bool  // an error is
+
+	bounded   bool   // the input has ended
+	advancing *int64 // where Advance moves event time to, while it does
 }
 
 // New builds top and starts it. It fails the test on every mistake in top, and
@@ -113,7 +117,10 @@ func (d *Driver) settle(commit bool) {
 				committed, err = w.commit()
 				did = did || committed
 			}
-			if busy = busy || did; err != nil {
+			if busy = busy || did; errors.Is(err, errCrash) {
+				d.crash(d.opts.wipe)
+				break // the workers are others now
+			} else if err != nil {
 				d.fail(err)
 				return
 			}

@@ -103,6 +103,7 @@ func (d *Driver) restore(part *state.Partition, n *graph.Node, log *partitionLog
 // from the last commit, and does again what was done since.
 func (d *Driver) Crash() {
 	d.t.Helper()
+	d.bounded = false
 	d.crash(d.opts.wipe)
 }
 
@@ -110,6 +111,7 @@ func (d *Driver) Crash() {
 // restored from changelogs.
 func (d *Driver) CrashAndWipe() {
 	d.t.Helper()
+	d.bounded = false
 	d.crash(true)
 }
 
@@ -130,6 +132,7 @@ func (d *Driver) crash(wipe bool) {
 		return
 	}
 	d.stopped = nil
+	d.urge()
 	d.settle(d.pending == 0)
 }
 
@@ -146,5 +149,6 @@ func (d *Driver) Rescale(n int) {
 		d.fail(err)
 		return
 	}
+	d.urge()
 	d.settle(true)
 }

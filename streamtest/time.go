@@ -10,10 +10,11 @@ import (
 // would: windows close. It never moves time back. It commits.
 func (d *Driver) Advance(at time.Time) {
 	d.t.Helper()
-	for _, t := range d.tasks() {
-		t.Advance(at.UnixMilli())
-	}
+	ms := at.UnixMilli()
+	d.advancing = &ms
+	d.urge()
 	d.commit()
+	d.advancing = nil
 	d.crashIfDue()
 }
 
@@ -57,10 +58,22 @@ func (d *Driver) tick(i int64, p time.Duration) int64 {
 // Crash only.
 func (d *Driver) Finish() {
 	d.t.Helper()
-	for _, t := range d.tasks() {
-		t.Bound(func(topic string, partition int32) int64 { return d.broker.log(topic, partition).end() })
-	}
+	d.bounded = true
+	d.urge()
 	d.commit()
+}
+
+// urge tells tasks what no record says: where their input ends, if it has, and
+// what time it is, if that is being moved.
+func (d *Driver) urge() {
+	for _, t := range d.tasks() {
+		if d.bounded {
+			t.Bound(func(topic string, partition int32) int64 { return d.broker.log(topic, partition).end() })
+		}
+		if d.advancing != nil {
+			t.Advance(*d.advancing)
+		}
+	}
 }
 
 func (d *Driver) tasks() (all []*task.Task) {

@@ -2,6 +2,7 @@ package streamtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/weirstream/weir/checkpoint"
@@ -52,6 +53,9 @@ func (w *worker) close() {
 	w.out.abort()
 }
 
+// errCrash asks for a crash between two steps of a closing.
+var errCrash = errors.New("crash between two steps of a closing")
+
 // work processes what there is to read, and reports whether there was anything.
 func (w *worker) work() (bool, error) {
 	busy := false
@@ -69,10 +73,14 @@ func (w *worker) work() (bool, error) {
 				return busy, err
 			}
 			busy = busy || more || t.Queued() != before
-			if w.d.opts.between && t.MayCommit() {
-				if _, err := w.commit(); err != nil {
-					return busy, err
-				}
+			if !w.d.opts.between || !t.MayCommit() {
+				continue
+			}
+			if _, err := w.commit(); err != nil {
+				return busy, err
+			}
+			if t.Firing() && w.d.rng.IntN(4) == 0 {
+				return true, errCrash
 			}
 		}
 	}

@@ -92,6 +92,9 @@ type Stateful interface {
 	WriteBehind(due int64, limit int) (int, error)
 	// Progress is how far closing has come.
 	Progress() state.Progress
+	// Resume is the least watermark that a closing which was interrupted goes on
+	// at; MinInt64 if none was. Until it has ended no record may come in.
+	Resume() int64
 	// NeededFrom is the changelog offset before which nothing is needed; false
 	// if only compaction shortens this changelog.
 	NeededFrom(watermark int64) (int64, bool)

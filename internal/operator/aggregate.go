@@ -76,6 +76,9 @@ func (*aggregate[K, V, A]) Fire(*flow.Context, int64, int) (bool, error) { retur
 // Progress implements flow.Stateful.
 func (*aggregate[K, V, A]) Progress() state.Progress { return state.Progress{Closed: math.MinInt64} }
 
+// Resume implements flow.Stateful.
+func (*aggregate[K, V, A]) Resume() int64 { return math.MinInt64 }
+
 // NeededFrom implements flow.Stateful.
 func (*aggregate[K, V, A]) NeededFrom(int64) (int64, bool) { return 0, false }
 

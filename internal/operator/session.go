@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"math"
+
 	"github.com/weirstream/weir/internal/flow"
 	"github.com/weirstream/weir/state"
 	"github.com/weirstream/weir/window"
@@ -181,6 +183,14 @@ func (op *session[K, V, A]) update(c *flow.Context, r *state.Row[A], watermark i
 	}
 	r.Shown = r.Last
 	return op.emit(c, op.Updates, op.Key(r), r, r.Time, min(watermark, r.Time), window.Millis(r.Start, r.Last+1), false)
+}
+
+// Resume implements flow.Stateful.
+func (op *session[K, V, A]) Resume() int64 {
+	if last, ok := op.Progress().Time(); ok {
+		return op.window.ClosesAt(last)
+	}
+	return math.MinInt64
 }
 
 // NeededFrom implements flow.Stateful.

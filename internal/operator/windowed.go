@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"math"
+
 	"github.com/weirstream/weir/internal/flow"
 	"github.com/weirstream/weir/state"
 	"github.com/weirstream/weir/window"
@@ -109,6 +111,14 @@ func (op *windowed[K, V, A]) update(c *flow.Context, r *state.Row[A], watermark 
 	}
 	w := window.Millis(r.Start, op.fixed.EndOf(r.Start))
 	return op.emit(c, op.Updates, op.Key(r), r, r.Time, min(watermark, r.Time), w, false)
+}
+
+// Resume implements flow.Stateful.
+func (op *windowed[K, V, A]) Resume() int64 {
+	if start, ok := op.Progress().Time(); ok {
+		return op.fixed.ClosesAt(start)
+	}
+	return math.MinInt64
 }
 
 // NeededFrom implements flow.Stateful.

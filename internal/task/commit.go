@@ -98,7 +98,7 @@ func (t *Task) MayCommit() bool {
 
 // resting is the task's watermark as it is committed. At the end of a bounded
 // run time stands where the last window closed, so that a run that follows can
-// open new ones.
+// open new ones; or where the window is closed that is being closed.
 func (t *Task) resting() int64 {
 	w := t.merge.Watermark()
 	if w != watermark.Infinite {
@@ -113,6 +113,9 @@ func (t *Task) resting() int64 {
 	for _, o := range t.ops {
 		if c := o.Progress().Closed; c != watermark.None {
 			w = max(w, ahead(c, o.hold))
+		}
+		if r := o.Resume(); r != watermark.None {
+			w = max(w, ahead(r, o.hold))
 		}
 	}
 	return w

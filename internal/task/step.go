@@ -141,7 +141,7 @@ func (t *Task) fire() error {
 	t.firing = true
 	for _, o := range t.ops {
 		at := flow.Behind(w, o.hold)
-		if !dueAt(o.Deadline(), at) {
+		if !dueAt(o.Deadline(), at) && o.Resume() == math.MinInt64 {
 			continue
 		}
 		for _, up := range o.first {

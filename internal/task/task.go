@@ -122,6 +122,7 @@ func (t *Task) resume() error {
 		o := t.cfg.Committed[i]
 		in.next, in.fetched, in.end = o.Offset, o.Offset, o.Offset
 		at, fired = max(at, o.Meta.Task), max(fired, o.Meta.Fired)
+		t.firing = t.firing || len(o.Meta.Stores) > 0 // it goes on before a record comes in
 	}
 	t.merge = watermark.NewMerge(len(t.inputs), at)
 	t.fired = fired
