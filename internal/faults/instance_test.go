@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"runtime/pprof"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -210,6 +212,10 @@ func (i *instance) wait() error {
 	case <-i.ended:
 		return i.err
 	case <-time.After(patience):
+		var stacks strings.Builder
+		if err := pprof.Lookup("goroutine").WriteTo(&stacks, 1); err == nil {
+			i.t.Log(stacks.String())
+		}
 		i.t.Fatalf("the app has not ended within %v; ready: %v", patience, i.app.Ready())
 		return nil
 	}
@@ -223,7 +229,7 @@ func (i *instance) stop() error {
 }
 
 // patience is how long a test waits for what must happen.
-const patience = 15 * time.Second
+const patience = 40 * time.Second
 
 // crashed is what is left on disk when a process dies that has had this file
 // system: of what was not synced, some.
@@ -231,19 +237,32 @@ func crashed(fs *vfs.MemFS, unsynced int, seed int64) *vfs.MemFS {
 	return fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rand.New(rand.NewPCG(uint64(seed), 0))})
 }
 
+// logger writes to the log of a test, which is shown if it fails.
 func logger(t *testing.T) *slog.Logger {
-	if !testing.Verbose() {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
-	return slog.New(slog.NewTextHandler(writer{t}, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	w := &writer{t: t}
+	t.Cleanup(w.end)
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
-// A writer writes to a test's log, as long as the test runs.
-type writer struct{ t *testing.T }
+// A writer writes to a test's log for as long as the test runs.
+type writer struct {
+	mu sync.Mutex
+	t  *testing.T // nil once it has ended
+}
 
-func (w writer) Write(b []byte) (int, error) {
-	w.t.Logf("%s", b)
+func (w *writer) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.t != nil {
+		w.t.Logf("%s", b)
+	}
 	return len(b), nil
+}
+
+func (w *writer) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.t = nil
 }
 
 // audited opens the state that an instance has left and hands it to f.
