@@ -17,6 +17,8 @@ var tiny = map[string]string{
 	"go.mod": "module tiny\n\ngo 1.24\n",
 	"lib/lib.go": `package lib
 
+const one = 1
+
 func Less(a, b int) bool { return a < b }
 
 func Untested(a int) int { return a + a }
@@ -31,46 +33,60 @@ func Count(n int) (sum int) {
 }
 
 func Text() string { return "a" + "b" }
+
+func Named(n int) (err error) {
+	m, err := 0, error(nil)
+	_ = m
+	return err
+}
+
+var seen int
+
+func See[T any](n T) {
+	seen--
+	seen += 2
+}
 `,
 	"lib/lib_test.go": `package lib
 
 import "testing"
 
 func TestLess(t *testing.T) {
-	if !Less(1, 2) || Less(2, 1) || Count(3) != 3 {
+	if !Less(1, 2) || Less(2, 1) || Count(3) != 3 || one != 1 {
 		t.Fatal()
+	}
+	if See(0); seen != 1 {
+		panic("seen")
 	}
 }
 `,
 	"user/user_test.go": `package user
 
 import (
+	"flag"
 	"testing"
 	"tiny/lib"
 )
 
+var factor = flag.Int("factor", 0, "")
+
 func TestSquare(t *testing.T) {
-	if lib.UsersTest(3) != 9 {
+	if lib.UsersTest(3) != *factor*3 {
 		t.Fatal()
 	}
 }
 `,
 }
 
-func writeTiny(t *testing.T, change func(path, text string) string) config {
+func writeTiny(t *testing.T, old, new string) config {
 	root := t.TempDir()
 	for path, text := range tiny {
 		path = filepath.Join(root, path)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(change(path, text)), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(text, old, new)), 0o600))
 	}
-	return config{
-		runner: runner{root: root, timeout: 3 * time.Second},
-		dirs:   []string{"lib"}, others: []suite{{"./user", "-test.short"}}, seed: 1, n: 100,
-	}
+	return config{root: root, dirs: []string{"lib"}, others: []suite{{"user", []string{"-factor=3"}}}, seed: 1, n: 100, cpu: time.Second}
 }
-
-func unchanged(_, text string) string { return text }
 
 // run runs the command, and returns what it says of each mutation, and in the end.
 func run(t *testing.T, c config) (map[string]string, summary) {
@@ -90,23 +106,28 @@ func run(t *testing.T, c config) (map[string]string, summary) {
 }
 
 func TestTinyModule(t *testing.T) {
-	c := writeTiny(t, unchanged)
+	c := writeTiny(t, "", "")
 	said, s := run(t, c)
 	require.Equal(t, map[string]string{
-		"lib/lib.go:3 < becomes <=":        "", // nobody compares a number with itself
-		"lib/lib.go:3 < becomes >=":        "./lib TestLess",
-		"lib/lib.go:5 + becomes -":         "",
-		"lib/lib.go:7 * becomes /":         "./user TestSquare",
-		"lib/lib.go:10 != becomes ==":      "./lib TestLess",
-		"lib/lib.go:11 assignment removed": "timeout",
+		"lib/lib.go:3 1 becomes 0":         "lib TestLess", // built for itself
+		"lib/lib.go:5 < becomes <=":        "",             // nobody compares a number with itself
+		"lib/lib.go:5 < becomes >=":        "lib TestLess",
+		"lib/lib.go:7 + becomes -":         "",
+		"lib/lib.go:9 * becomes /":         "user TestSquare",
+		"lib/lib.go:12 != becomes ==":      "lib TestLess",
+		"lib/lib.go:13 assignment removed": "timeout",
+		"lib/lib.go:21 0 becomes 1":        "", // built for itself
+		"lib/lib.go:29 assignment removed": "lib TestLess",
+		"lib/lib.go:30 assignment removed": "lib TestLess",
+		"lib/lib.go:30 2 becomes 3":        "lib TestLess",
 	}, said)
-	require.Equal(t, summary{Seed: 1, Possible: 7, Invalid: 1, Mutants: 6, Killed: 4, Timeouts: 1, Percent: 66.6}, s)
+	require.Equal(t, summary{Seed: 1, Possible: 13, Mutants: 11, Killed: 8, Timeouts: 1, Percent: 72.7}, s)
 
 	src, err := os.ReadFile(filepath.Join(c.root, "lib/lib.go"))
 	require.NoError(t, err)
 	require.Equal(t, tiny["lib/lib.go"], string(src), "the sources are left alone")
 
-	c.at, c.n = "lib/lib.go:3", 1
+	c.at, c.n = "lib/lib.go:5", 1
 	one, s := run(t, c)
 	require.Len(t, one, 1)
 	require.Equal(t, 2, s.Possible)
@@ -115,11 +136,11 @@ func TestTinyModule(t *testing.T) {
 }
 
 func TestTestsMustPassFirst(t *testing.T) {
-	c := writeTiny(t, func(path, text string) string { return strings.ReplaceAll(text, "!= 9", "!= 10") })
-	require.ErrorContains(t, c.run(t.Context(), &bytes.Buffer{}), "[./user -test.short] fails without any change (./user TestSquare)")
+	c := writeTiny(t, "factor*3", "factor*4")
+	require.ErrorContains(t, c.run(t.Context(), &bytes.Buffer{}), "the tests of user fail without any change (user TestSquare)")
 
-	c = writeTiny(t, func(path, text string) string { return strings.ReplaceAll(text, "package user", "package") })
-	require.ErrorContains(t, c.run(t.Context(), &bytes.Buffer{}), "fails without any change")
+	c = writeTiny(t, "package user", "package")
+	require.ErrorContains(t, c.run(t.Context(), &bytes.Buffer{}), "user_test.go:")
 
 	c.at = "lib/lib.go:1"
 	require.ErrorContains(t, c.run(t.Context(), &bytes.Buffer{}), "there is nothing to change in lib lib/lib.go:1")

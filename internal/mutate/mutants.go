@@ -11,18 +11,28 @@ import (
 
 // A mutant is a source file with one small change.
 type mutant struct {
+	id         int
 	file       string // as it was given to mutantsOf
 	line       int
 	what       string // the change, as in "< becomes <="
 	text       string // the line that it is in
 	start, end int    // offsets of the bytes that are replaced
 	with       string
+	in         *function // nil: a mutant that has to be built for itself
+}
+
+// A function is a body that is there once more for each of its mutants.
+type function struct {
+	start, end int // offsets of its braces
+	results    bool
 }
 
 // apply returns the source with the change.
 func (m mutant) apply(src []byte) []byte {
 	return []byte(string(src[:m.start]) + m.with + string(src[m.end:]))
 }
+
+func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.what) }
 
 // operators are the operators that are replaced, each with what replaces it.
 var operators = map[token.Token][]string{
@@ -32,7 +42,7 @@ var operators = map[token.Token][]string{
 	token.AND: {"|"}, token.OR: {"&"}, token.SHL: {">>"}, token.SHR: {"<<"},
 }
 
-// names are the names that are replaced, where they are not declared.
+// names are the names that are replaced.
 var names = map[string]string{
 	"true": "false", "false": "true", "min": "max", "max": "min", "MaxInt64": "MinInt64", "MinInt64": "MaxInt64",
 }
@@ -49,10 +59,43 @@ func mutantsOf(file string, src []byte) ([]mutant, error) {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
 			continue
 		}
-		f.last = map[ast.Node]bool{}
+		f.last, f.in = map[ast.Node]bool{}, nil
+		if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil && !isBound(d) {
+			f.in = &function{f.offset(d.Body.Lbrace), f.offset(d.Body.Rbrace), d.Type.Results != nil}
+		}
 		ast.Inspect(d, f.visit)
 	}
 	return f.found, nil
+}
+
+// isBound reports whether a body would mean something else inside a block: if it
+// has labels, or declares a parameter or result again, which then is another.
+func isBound(d *ast.FuncDecl) (bound bool) {
+	fields := map[string]bool{}
+	for _, list := range []*ast.FieldList{d.Recv, d.Type.Params, d.Type.Results} {
+		if list == nil {
+			continue
+		}
+		for _, field := range list.List {
+			for _, name := range field.Names {
+				fields[name.Name] = name.Name != "_"
+			}
+		}
+	}
+	for _, s := range d.Body.List {
+		if a, ok := s.(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
+			for _, e := range a.Lhs {
+				bound = bound || fields[e.(*ast.Ident).Name]
+			}
+		}
+	}
+	ast.Inspect(d.Body, func(n ast.Node) bool {
+		if _, label := n.(*ast.LabeledStmt); label {
+			bound = true
+		}
+		return true
+	})
+	return bound
 }
 
 // A finder walks the syntax of a file.
@@ -61,6 +104,7 @@ type finder struct {
 	name  string
 	src   []byte
 	lines []string
+	in    *function
 	last  map[ast.Node]bool // the last statements of functions: that they return is no choice
 	found []mutant
 }
@@ -145,8 +189,6 @@ func (f *finder) add(start, end token.Pos, with, what string) {
 	line := f.file.Line(start)
 	f.found = append(f.found, mutant{
 		file: f.name, line: line, what: what, text: strings.TrimSpace(f.lines[line-1]),
-		start: f.offset(start), end: f.offset(end), with: with,
+		start: f.offset(start), end: f.offset(end), with: with, in: f.in,
 	})
 }
-
-func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.what) }

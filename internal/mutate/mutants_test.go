@@ -36,3 +36,39 @@ func TestMutantsOfBrokenSource(t *testing.T) {
 	_, err := mutantsOf("p.go", []byte("package p\nfunc {"))
 	require.ErrorContains(t, err, "p.go:2:6")
 }
+
+// Mutants stand together in one source, of which the environment chooses one.
+func TestTogether(t *testing.T) {
+	src := []byte(`package p
+
+func f(a int) bool { return a < 1 }
+
+func g() {
+	f(1)
+}
+`)
+	found, err := mutantsOf("p.go", src)
+	require.NoError(t, err)
+	require.Len(t, found, 5)
+	found[0].id, found[3].id = 7, 8
+	require.Equal(t, `package p
+
+func f(a int) bool {
+if chosenMutant == 7 {
+ return a <= 1 
+}
+ return a < 1 }
+
+func g() {
+if chosenMutant == 8 {
+
+	
+
+return
+
+}
+
+	f(1)
+}
+`, string(together(src, []mutant{found[3], found[0]})))
+}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,94 +12,53 @@ import (
 	"time"
 )
 
-// A suite is a set of tests: a package, and flags of its tests.
-type suite []string
-
-// An outcome is what tests say about a mutant.
-type outcome struct {
-	built  bool   // false: it does not compile, and so is no mutant
-	killer string // what failed: a package and a test, or "timeout"; empty if all passed
-}
-
-// A runner runs tests on sources that are changed, without touching a file of
-// the module.
-type runner struct {
-	root    string // directory of the module
-	scratch string // directory for its own files
-	timeout time.Duration
-}
-
-// check runs suites on the mutant, up to the first that fails. An error says why
-// that could not be found out.
-func (r runner) check(ctx context.Context, m mutant, suites []suite) (outcome, error) {
-	overlay, err := r.overlay(m)
-	if err != nil {
-		return outcome{}, err
-	}
-	for _, s := range suites {
-		o, err := r.test(ctx, s, "-overlay="+overlay)
-		if err != nil || !o.built || o.killer != "" {
-			return o, err
-		}
-	}
-	return outcome{built: true}, nil
-}
-
-// overlay writes the mutant and what tells the go command to take it for the
-// original.
-func (r runner) overlay(m mutant) (string, error) {
-	original, err := filepath.Abs(filepath.Join(r.root, m.file))
-	if err != nil {
-		return "", err
-	}
-	src, err := os.ReadFile(original)
-	if err != nil {
-		return "", err
-	}
-	changed, list := filepath.Join(r.scratch, "mutant.go"), filepath.Join(r.scratch, "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
-	if err != nil {
-		return "", err
-	}
-	return list, errors.Join(os.WriteFile(changed, m.apply(src), 0o600), os.WriteFile(list, text, 0o600))
+// A suite is a set of tests: the directory of a package, and flags of its tests.
+type suite struct {
+	dir   string
+	flags []string
 }
 
 var (
-	failedBuild = regexp.MustCompile(`(?m)^FAIL\t\S+ \[(build|setup) failed\]`)
-	failedTest  = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
-	timedOut    = regexp.MustCompile(`(?m)^panic: test timed out`)
-	crashed     = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
+	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+	timedOut   = regexp.MustCompile(`(?m)^panic: test timed out`)
+	crashed    = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
 )
 
-// limit runs the tests in so little address space that a mutant which allocates
-// for ever fails before the machine does.
-const limit = `-exec=sh -c 'ulimit -v 16000000; exec "$0" "$@"'`
+// timeout is how a mutant was killed that does not end.
+const timeout = "timeout"
 
-// test runs one suite.
-func (r runner) test(ctx context.Context, s suite, flags ...string) (outcome, error) {
-	args := append([]string{"test", "-count=1", "-failfast", "-vet=off", "-timeout=" + r.timeout.String(), limit}, flags...)
-	c := exec.CommandContext(ctx, "go", append(args, s...)...)
-	c.Dir = r.root
+// limits bound what tests take: address space, since a mutant may allocate for
+// ever, and CPU time, which says more than the clock where others work too.
+const limits = `ulimit -v 16000000; ulimit -t "$0"; exec "$@"`
+
+// run runs a suite's binary as a mutant, or as the original if its id is 0, and
+// returns what failed: a package and a test, or timeout; "" if all passed.
+func (s suite) run(ctx context.Context, root, binary string, id int, cpu time.Duration) (killer string, err error) {
+	if binary == "" {
+		return "", nil
+	}
+	args := append([]string{"-c", limits, fmt.Sprintf("%.0f", cpu.Seconds()), binary, "-test.failfast", "-test.timeout=10m"}, s.flags...)
+	c := exec.CommandContext(ctx, "sh", args...)
+	c.Dir = filepath.Join(root, s.dir)
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", chosen, id))
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
-	err := c.Run()
+	err = c.Run()
 	var exit *exec.ExitError
 	switch text := out.Bytes(); {
 	case err == nil:
-		return outcome{built: true}, nil
+		return "", nil
 	case ctx.Err() != nil:
-		return outcome{}, ctx.Err()
+		return "", ctx.Err()
 	case !errors.As(err, &exit):
-		return outcome{}, err
-	case failedBuild.Match(text):
-		return outcome{}, nil
-	case timedOut.Match(text):
-		return outcome{built: true, killer: "timeout"}, nil
+		return "", err
+	case exit.ExitCode() < 0, timedOut.Match(text): // a signal: the limit of CPU time
+		return timeout, nil
 	case failedTest.Match(text):
-		return outcome{built: true, killer: s[0] + " " + string(failedTest.FindSubmatch(text)[1])}, nil
+		return s.dir + " " + string(failedTest.FindSubmatch(text)[1]), nil
 	case crashed.Match(text):
-		return outcome{built: true, killer: s[0] + " " + string(crashed.Find(text))}, nil
+		return s.dir + " " + string(crashed.Find(text)), nil
 	default:
-		return outcome{}, fmt.Errorf("cannot make out why %v fails:\n%s", s, text)
+		return "", fmt.Errorf("cannot make out why the tests of %s fail:\n%s", s.dir, text)
 	}
 }
