@@ -37,8 +37,9 @@ func (tr *trial) setUp(t *testing.T, addrs []string) {
 	tr.job.Prefix = path.Base(t.Name()) + "-" + fmt.Sprint(time.Now().UnixNano()) + "-"
 	tr.job.Name = tr.job.Prefix + "app"
 	tr.cfg.Brokers, tr.cfg.StateDir = addrs, t.TempDir()
-	admin := kadm.NewClient(kafkatest.NewClient(t, addrs))
-	require.NoError(t, tr.job.CreateTopics(t.Context(), admin, tr.partitions))
+	for _, topic := range tr.job.Topics() {
+		kafkatest.CreateTopic(t, addrs, topic, tr.partitions, map[string]string{"retention.ms": "-1"}) // or 2013 is deleted
+	}
 }
 
 // records are the trial's data.
@@ -53,9 +54,7 @@ func (tr *trial) records(t *testing.T) []*kgo.Record {
 
 func (tr *trial) load(t *testing.T) {
 	t.Helper()
-	client := kafkatest.NewClient(t, tr.cfg.Brokers, kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	_, err := tr.job.Load(t.Context(), client, tr.records(t), tr.data)
-	require.NoError(t, err)
+	kafkatest.Produce(t, tr.cfg.Brokers, tr.records(t)...)
 }
 
 func (tr *trial) build(t *testing.T) *stream.App {

@@ -3,6 +3,7 @@
 package wordcount
 
 import (
+	_ "embed"
 	"strings"
 
 	"github.com/weirstream/weir/serde"
@@ -14,6 +15,11 @@ var (
 	Lines  = stream.NewTopic("lines", serde.String, serde.String)
 	Counts = stream.NewTopic("counts", serde.String, serde.Int64)
 )
+
+// Speech is something to count the words of: Lincoln's at Gettysburg.
+//
+//go:embed speech.txt
+var Speech string
 
 // Topology describes the job.
 func Topology() *stream.Topology {
