@@ -24,7 +24,9 @@ func large() *stream.Topology {
 	top.Stream(stream.NewTopic("wide", serde.String, serde.String)).GroupByKey().
 		Windowed(window.Tumbling(10 * time.Second)).Count("counts").Final().
 		Map(func(n int64) string { return fmt.Sprint(n) }).
-		SelectKeyRecord(func(r stream.Record[string, string]) string { return oracle.Key(r.Key, r.Window.StartMs(), r.Window.EndMs()) }).
+		SelectKeyRecord(func(r stream.Record[string, string]) string {
+			return oracle.Key(r.Key, r.Window.StartMs(), r.Window.EndMs())
+		}).
 		To(asText("wide-counts"))
 	return top
 }

@@ -147,6 +147,8 @@ type instance struct {
 	net  *network
 	hook checkpoint.Hook
 
+	purgeEvery time.Duration
+
 	app    *stream.App
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -186,7 +188,7 @@ func start(t *testing.T, i *instance, run func(*stream.App, context.Context) err
 	if c.Logger == nil {
 		c.Logger = logger(t)
 	}
-	seam.Override(c, seam.Replacements{FS: i.fs, Hook: i.hook, Client: []kgo.Opt{kgo.Dialer(i.net.dial)}})
+	seam.Override(c, seam.Replacements{FS: i.fs, Hook: i.hook, Client: []kgo.Opt{kgo.Dialer(i.net.dial)}, PurgeEvery: i.purgeEvery})
 	var err error
 	i.app, err = i.top().Build(*c)
 	require.NoError(t, err)

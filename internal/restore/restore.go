@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirstream/weir/state"
@@ -226,10 +227,18 @@ func (r *Restorer) write(j *job) error {
 	return err
 }
 
-// fetchError returns the first error that retrying does not mend.
+// ErrCut is returned when the head of a changelog was cut off while it was read.
+// What was read before may be missing deletions: the next Restore begins anew.
+var ErrCut = errors.New("its head was cut off meanwhile")
+
+// fetchError returns the first error that the client does not mend by itself.
 func fetchError(fetches kgo.Fetches) (err error) {
 	fetches.EachError(func(topic string, partition int32, e error) {
-		if err == nil && !errors.Is(e, context.DeadlineExceeded) && !errors.Is(e, context.Canceled) {
+		switch {
+		case err != nil || errors.Is(e, context.DeadlineExceeded) || errors.Is(e, context.Canceled):
+		case errors.Is(e, kerr.OffsetOutOfRange):
+			err = fmt.Errorf("changelog %s, partition %d: %w: %w", topic, partition, ErrCut, e)
+		default:
 			err = fmt.Errorf("changelog %s, partition %d: %w", topic, partition, e)
 		}
 	})

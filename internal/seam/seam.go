@@ -3,6 +3,8 @@
 package seam
 
 import (
+	"time"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -23,4 +25,6 @@ type Replacements struct {
 	FS     vfs.FS          // where state is kept
 	Hook   checkpoint.Hook // called at each crash point
 	Client []kgo.Opt       // added last to each Kafka client
+
+	PurgeEvery time.Duration // how often what is not needed is deleted from internal topics
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirstream/weir/internal/client"
+	"github.com/weirstream/weir/internal/restore"
 )
 
 // passes reports whether an error may be over when the same is tried again.
@@ -21,7 +24,11 @@ func passes(err error) bool {
 		return true
 	case errors.Is(err, kerr.OffsetOutOfRange): // the former owner's purge came in between: the next try begins at the new start
 		return true
+	case kgo.IsRetryableBrokerErr(err), errors.Is(err, io.EOF):
+		return true
 	case errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.RebalanceInProgress):
+		return true
+	case errors.Is(err, restore.ErrCut):
 		return true
 	case errors.As(err, &protocol):
 		return protocol.Retriable

@@ -56,20 +56,23 @@ func (w *Worker) reconcile(ctx context.Context) error {
 	}
 	for id, g := range want {
 		if w.tasks[id] == nil {
-			w.begin(ctx, g)
+			w.begin(ctx, g, 0)
 		}
 	}
 	return nil
 }
 
-// begin opens a task in the background, while others run.
-func (w *Worker) begin(ctx context.Context, g assign.Grant) {
+// begin opens a task in the background, while others run, after a while.
+func (w *Worker) begin(ctx context.Context, g assign.Grant, after time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	h := &held{grant: g, cancel: cancel}
 	w.tasks[task.ID(g.Task)] = h
 	w.opening.Add(1)
 	go func() {
 		defer w.opening.Done()
+		if sleep(ctx, after) != nil {
+			return
+		}
 		o := w.open(ctx, g)
 		o.held = h
 		select {
@@ -156,7 +159,7 @@ func (w *Worker) committed(ctx context.Context, id task.ID, o *opened, stores []
 		}
 		switch {
 		case at.Offset < 0:
-			if at.Offset, err = w.beginning(ctx, in, start.Offset, stores); err != nil {
+			if at.Offset, err = w.beginning(ctx, id, in, start.Offset, stores); err != nil {
 				return err
 			}
 			o.fresh = true
@@ -182,42 +185,6 @@ func (w *Worker) highWatermark(ctx context.Context, in *task.Input) int64 {
 		return o.Offset
 	}
 	return math.MaxInt64
-}
-
-// beginning is where an input begins of which nothing was committed: the reset
-// policy is for the very first start only. Where there is state already, or
-// records are gone that must have been processed, offsets were lost.
-func (w *Worker) beginning(ctx context.Context, in *task.Input, start int64, stores []restore.Store) (int64, error) {
-	lost := func(what string) error {
-		return fmt.Errorf("group %s has no committed offset for topic %s, partition %d, but %s: its offsets were lost "+
-			"(brokers forget them after offsets.retention.minutes without members); reset the application to process everything again",
-			w.cfg.Client.Group, in.Topic, in.Partition, what)
-	}
-	if in.Internal && start > 0 {
-		return 0, lost("records of it were processed")
-	}
-	for _, s := range stores {
-		ends, err := w.cfg.Admin.ListEndOffsets(ctx, s.Topic)
-		if err != nil {
-			return 0, fmt.Errorf("cannot read the end of changelog %s: %w", s.Topic, err)
-		}
-		if e, _ := ends.Lookup(s.Topic, in.Partition); e.Offset > 0 {
-			return 0, lost(fmt.Sprintf("changelog %s holds state", s.Topic))
-		}
-	}
-	for _, n := range w.cfg.Plan.Nodes {
-		if n.Kind != graph.Source || n.Topic != in.Topic || n.Reader.From.IsZero() {
-			continue
-		}
-		at, err := w.cfg.Admin.ListOffsetsAfterMilli(ctx, n.Reader.From.UnixMilli(), in.Topic)
-		if err != nil {
-			return 0, fmt.Errorf("topic %s: cannot find the first record from %v: %w", in.Topic, n.Reader.From, err)
-		}
-		if o, ok := at.Lookup(in.Topic, in.Partition); ok && o.Err == nil && o.Offset >= 0 {
-			return o.Offset, nil
-		}
-	}
-	return start, nil
 }
 
 // start begins to run a task that was opened.
@@ -275,11 +242,8 @@ func (w *Worker) failedToOpen(ctx context.Context, id task.ID, h *held, err erro
 	h.cancel()
 	grant := h.grant
 	delete(w.tasks, id)
-	if err := sleep(ctx, 100*time.Millisecond); err != nil {
-		return nil
-	}
 	if w.balancer.Owned().Holds(grant) {
-		w.begin(ctx, grant)
+		w.begin(ctx, grant, 100*time.Millisecond)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -17,14 +18,14 @@ type purger struct {
 	deleted map[string]map[int32]int64
 }
 
-// purgeEvery is how often records are deleted.
-const purgeEvery = 10 * time.Second
+// PurgeEvery is how often records are deleted, unless Config says otherwise.
+const PurgeEvery = 10 * time.Second
 
 // purge asks the brokers to delete, in the background. It is called right after
 // a commit: what it reads of the tasks is committed.
 func (w *Worker) purge() {
 	p := &w.purged
-	if time.Since(p.last) < purgeEvery || !p.flying.CompareAndSwap(false, true) {
+	if time.Since(p.last) < cmp.Or(w.cfg.PurgeEvery, PurgeEvery) || !p.flying.CompareAndSwap(false, true) {
 		return
 	}
 	p.last = time.Now()

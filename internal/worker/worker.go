@@ -41,6 +41,7 @@ type Config struct {
 	CommitInterval time.Duration
 	CheckpointAge  time.Duration
 	CacheBytes     int64 // for the caches of the worker's tasks
+	PurgeEvery     time.Duration
 	Bounded        func(topic string, partition int32) int64
 	Hook           checkpoint.Hook
 	Log            *slog.Logger
