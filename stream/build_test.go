@@ -75,7 +75,8 @@ var mistakes = []struct {
 		counts.Final().GroupBy("again", stream.Identity).Count("n").Updates().SelectKey(text).To(totals) // window lost in a repartition topic
 	}, "repartition again: the results of windows would be written without their windows"},
 	{"lossy value", func(top *stream.Topology) {
-		s := top.Stream(orders).GroupByKey().Aggregate("lossy", func() hidden { return hidden{} }, func(h hidden, _ int64) hidden { return h }) // lossy value
+		s := top.Stream(orders).GroupByKey().
+			Aggregate("lossy", func() hidden { return hidden{} }, func(h hidden, _ int64) hidden { return h }) // lossy value
 		s.Updates().Map(func(h hidden) int64 { return int64(h.secret) }).To(totals)
 	}, "aggregate lossy: serde: no default for stream_test.hidden, because it would not come back whole"},
 	{"lossy key", func(top *stream.Topology) {
@@ -182,7 +183,8 @@ func TestBuildJoinsMistakes(t *testing.T) {
 	}
 	err := build(t, top)
 	for _, want := range []string{
-		`the topology: the name "not a name" holds ' '`, "nothing follows it", "without their windows", "no aggregation yet", "meets what is written",
+		`the topology: the name "not a name" holds ' '`, "nothing follows it", "without their windows",
+		"no aggregation yet", "meets what is written",
 	} {
 		require.ErrorContains(t, err, want)
 	}

@@ -17,7 +17,8 @@ func TestC25_FinalsAfterARestore(t *testing.T) {
 	for _, vary := range []streamtest.Option{streamtest.CommitEvery(1), streamtest.Cache(0), streamtest.CrashEvery(1)} {
 		d := streamtest.New(t, finals(window.Tumbling(millis(10)).Grace(millis(5))), vary)
 		send := func(ms int64, trace string) {
-			d.SendRecord(in, stream.Record[string, int64]{Key: "a", Value: 1, Time: at(ms), Headers: stream.Headers{{Key: "trace", Value: []byte(trace)}}})
+			d.SendRecord(in, stream.Record[string, int64]{Key: "a", Value: 1, Time: at(ms),
+				Headers: stream.Headers{{Key: "trace", Value: []byte(trace)}}})
 		}
 		send(0, "first")
 		send(1, "last")
@@ -53,14 +54,16 @@ func TestC46_NullValuesAreNotAggregated(t *testing.T) {
 	d.Send(topic, "11", point{&ten}, at(2))
 	require.Equal(t, []string{"11=1 @1", "11=2 @2"}, plain(d.Received(out)))
 	require.Equal(t, map[string]int64{"11": 10}, maps.Collect(d.Store[string, int64]("sum")))
-	require.Equal(t, map[streamtest.Drop]int64{{Operator: "counts", Reason: "null_value"}: 1, {Operator: "sum", Reason: "null_value"}: 1}, d.Drops())
+	require.Equal(t, map[streamtest.Drop]int64{{Operator: "counts", Reason: "null_value"}: 1,
+		{Operator: "sum", Reason: "null_value"}: 1}, d.Drops())
 	require.Len(t, maps.Collect(d.Store[string, point]("latest")), 1)
 	d.SendRecord(topic, stream.Record[string, point]{Key: "11", Deleted: true, Time: at(3)})
 	require.Empty(t, maps.Collect(d.Store[string, point]("latest")), "to a table, a null value is a deletion")
 }
 
 func TestC47_TombstonesReachTheTable(t *testing.T) {
-	for _, opts := range [][]streamtest.Option{{}, {streamtest.Cache(0)}, {streamtest.CrashEvery(1)}, {streamtest.Cache(0), streamtest.CrashEvery(1)}} {
+	for _, opts := range [][]streamtest.Option{{}, {streamtest.Cache(0)}, {streamtest.CrashEvery(1)},
+		{streamtest.Cache(0), streamtest.CrashEvery(1)}} {
 		top := stream.New("app")
 		top.Stream(in).ToTable("table").Updates().To(out)
 		d := streamtest.New(t, top, opts...)

@@ -125,7 +125,8 @@ func TestC12_SessionIsOpenForAsLongAsItCanGrow(t *testing.T) {
 }
 
 func TestC14_RecordBridgesTwoSessions(t *testing.T) {
-	for _, opts := range [][]streamtest.Option{{}, {streamtest.CrashEvery(1)}, {streamtest.Cache(0)}, {streamtest.Cache(0), streamtest.CrashEvery(1)}} {
+	for _, opts := range [][]streamtest.Option{{}, {streamtest.CrashEvery(1)}, {streamtest.Cache(0)},
+		{streamtest.Cache(0), streamtest.CrashEvery(1)}} {
 		top := sessions(window.Gap(millis(5)).Grace(millis(100)), stream.WindowedTable[string, int64].Updates)
 		top.Use(windowed.Key)
 		top.Stream(windowed).ToTable("table")

@@ -73,13 +73,16 @@ var scenarioVariants = []struct {
 	{name: "crash after every step", opts: []streamtest.Option{streamtest.CrashEvery(1)}},
 	{name: "crash and lose the disk after every step", opts: []streamtest.Option{streamtest.CrashEvery(1), streamtest.Wipe}},
 	{name: "no cache", opts: []streamtest.Option{streamtest.Cache(0)}},
-	{name: "no cache and crash after every step", opts: []streamtest.Option{streamtest.Cache(0), streamtest.CrashEvery(1), streamtest.Seed(2)}},
+	{name: "no cache and crash after every step",
+		opts: []streamtest.Option{streamtest.Cache(0), streamtest.CrashEvery(1), streamtest.Seed(2)}},
 	{name: "commit every second step", opts: []streamtest.Option{streamtest.CommitEvery(2), streamtest.CrashEvery(3)}, commits: true},
 	{name: "commit at the end", opts: []streamtest.Option{streamtest.CommitEvery(1000)}, commits: true},
-	{name: "commit at the end, crash every second step", opts: []streamtest.Option{streamtest.CommitEvery(1000), streamtest.CrashEvery(2)}, commits: true},
+	{name: "commit at the end, crash every second step",
+		opts: []streamtest.Option{streamtest.CommitEvery(1000), streamtest.CrashEvery(2)}, commits: true},
 	{name: "commit within closings", opts: []streamtest.Option{streamtest.CloseStep(1), streamtest.CrashEvery(1)}, commits: true},
 	{name: "three partitions", opts: []streamtest.Option{streamtest.Partitions(3), streamtest.Workers(2)}, needs: "spread"},
-	{name: "three partitions, crash after every step", opts: []streamtest.Option{streamtest.Partitions(3), streamtest.CrashEvery(1)}, needs: "spread"},
+	{name: "three partitions, crash after every step",
+		opts: []streamtest.Option{streamtest.Partitions(3), streamtest.CrashEvery(1)}, needs: "spread"},
 }
 
 // A scenario is a block of a transcript.
