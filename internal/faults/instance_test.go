@@ -153,6 +153,7 @@ type instance struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	err    error // of Run, once ended
+	killed bool
 }
 
 // start starts an instance. Config has the defaults of tests where it is not
@@ -202,7 +203,9 @@ func start(t *testing.T, i *instance, run func(*stream.App, context.Context) err
 	t.Cleanup(func() {
 		i.cancel()
 		i.net.Cut()
-		<-i.ended
+		if !i.killed { // a stop waits for long, without brokers
+			<-i.ended
+		}
 	})
 	return i
 }
@@ -228,6 +231,25 @@ func (i *instance) stop() error {
 	i.t.Helper()
 	i.cancel()
 	return i.wait()
+}
+
+// kill ends the instance as if its process had died now, and returns what is
+// left of its disk. What it still does can reach nobody.
+func (i *instance) kill() *vfs.MemFS {
+	left := crashed(i.fs, 0, 0)
+	i.net.Cut()
+	i.killed = true
+	return left
+}
+
+// ready returns nil once the instance runs all its tasks.
+func (i *instance) ready() error {
+	select {
+	case <-i.ended:
+		i.t.Fatalf("the app has ended: %v", i.err)
+	default:
+	}
+	return i.app.Ready()
 }
 
 // patience is how long a test waits for what must happen.

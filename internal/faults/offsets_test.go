@@ -15,7 +15,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirstream/weir/internal/kafkatest"
-	"github.com/weirstream/weir/internal/verify"
 	"github.com/weirstream/weir/internal/verify/oracle"
 	"github.com/weirstream/weir/stream"
 )
@@ -128,24 +127,6 @@ func inTransaction(t *testing.T, addrs []string, records []*kgo.Record, end kgo.
 	require.NoError(t, cl.Flush(ctx))
 	require.NoError(t, cl.EndTransaction(ctx, end))
 	cl.Close()
-}
-
-// lagOf says what is left of job's input, markers included; nil if nothing is.
-func lagOf(ctx context.Context, r *verify.Reader) error {
-	offsets, err := r.Admin().FetchOffsets(ctx, "job")
-	if err != nil {
-		return err
-	}
-	ends, err := r.Admin().ListEndOffsets(ctx, in.Name)
-	if err != nil {
-		return err
-	}
-	for p, e := range ends[in.Name] {
-		if o, ok := offsets.Lookup(in.Name, p); !ok || o.At != e.Offset {
-			return fmt.Errorf("partition %d: offset %d of %d", p, o.At, e.Offset)
-		}
-	}
-	return nil
 }
 
 // Nothing of a repartition topic is deleted that was not committed as processed,
