@@ -111,8 +111,13 @@ var topologies = map[string]func() *stream.Topology{
 			Count("second").Final().SelectKeyRecord(stream.WindowKey).To(windowed)
 	}),
 
-	"fail":          of(func(s numbers) { s.Map(reciprocal).To(out) }),
-	"fail-try":      of(func(s numbers) { s.TryMap(half).To(out) }),
+	"fail":            of(func(s numbers) { s.Map(reciprocal).To(out) }),
+	"fail-try":        of(func(s numbers) { s.TryMap(half).To(out) }),
+	"fail-in-updates": of(func(s numbers) { s.GroupByKey().Reduce("sums", sum).Updates().Map(reciprocal).To(out) }),
+	"dead-letter-of-result": of(func(s numbers) {
+		s.OnError(stream.DeadLetter("dlq")).GroupByKey().Windowed(window.Tumbling(millis(10))).Reduce("sums", sum).Final().
+			MapRecord(func(r number) int64 { return 100 / (r.Value - 2) }).To(out)
+	}),
 	"skip":          of(func(s numbers) { s.OnError(stream.Skip()).Map(reciprocal).To(out) }),
 	"dead-letter":   of(func(s numbers) { s.OnError(stream.DeadLetter("dlq")).Map(reciprocal).To(out) }),
 	"retry":         retrying,
@@ -238,7 +243,8 @@ func upTo(n int64) iter.Seq[int64] {
 }
 
 func describe(r number) string {
-	return fmt.Sprintf("%s/%d/%v/%d/%s.%d.%d", r.Key, r.Value, r.Deleted, r.Time.UnixMilli(), r.Origin.Topic, r.Origin.Partition, r.Origin.Offset)
+	return fmt.Sprintf("%s/%d/%v/%d/%s.%d.%d", r.Key, r.Value, r.Deleted, r.Time.UnixMilli(),
+		r.Origin.Topic, r.Origin.Partition, r.Origin.Offset)
 }
 
 func windowText(k window.Key[string]) string {

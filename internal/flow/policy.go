@@ -89,9 +89,11 @@ const (
 	HeaderStack     = "weir.dlq.stack"
 	HeaderAttempts  = "weir.dlq.attempts"
 	HeaderFirstSeen = "weir.dlq.first-seen"
+	HeaderWindow    = "weir.dlq.window" // of a result: its window, if it has one
 )
 
 // deadLetter writes the record as it was read, with what went wrong in headers.
+// A result was not read: of it there is the key, as state encodes it.
 func (c *Context) deadLetter(topic string, node int32, err error, attempts int) {
 	t, terr := c.Task.Out.Topic(topic)
 	if terr != nil {
@@ -99,8 +101,7 @@ func (c *Context) deadLetter(topic string, node int32, err error, attempts int) 
 		return
 	}
 	text := func(key, value string) kgo.RecordHeader { return kgo.RecordHeader{Key: key, Value: []byte(value)} }
-	var key, value []byte
-	headers := c.Headers
+	key, value, headers := c.RawKey, []byte(nil), c.Headers
 	partition := c.Task.Partition % t.Partitions
 	if r := c.Source; r != nil {
 		key, value, headers = r.Key, r.Value, r.Headers
@@ -112,6 +113,9 @@ func (c *Context) deadLetter(topic string, node int32, err error, attempts int) 
 	if r := c.Source; r != nil {
 		headers = append(headers, text(HeaderTopic, r.Topic), text(HeaderPartition, strconv.Itoa(int(r.Partition))),
 			text(HeaderOffset, strconv.FormatInt(r.Offset, 10)))
+	}
+	if !c.Window.IsZero() {
+		headers = append(headers, text(HeaderWindow, c.Window.String()))
 	}
 	var p *PanicError
 	if errors.As(err, &p) {

@@ -88,13 +88,14 @@ func latest[A any](r *state.Row[A], c *flow.Context, existed bool) {
 func (b *base[K, V, A]) emit(
 	c *flow.Context, next flow.Push[K, A], key string, r *state.Row[A], ms, carried int64, w window.Span, deleted bool,
 ) error {
-	k, err := b.Spec.Key.Decode(unsafe.Slice(unsafe.StringData(key), len(key)))
+	raw := unsafe.Slice(unsafe.StringData(key), len(key))
+	k, err := b.Spec.Key.Decode(raw)
 	if err != nil {
 		return fmt.Errorf("operator %s: cannot decode the key %q of its own store: %w", c.Task.Names[b.Spec.Node], key, err)
 	}
 	before := *c
 	c.Time, c.Carried, c.Window, c.Headers, c.Deleted = ms, carried, w, r.Headers, deleted
-	c.NullKey, c.RawKey, c.Source = false, nil, nil
+	c.NullKey, c.RawKey, c.Source = false, raw, nil
 	a := r.Value
 	if deleted {
 		var zero A

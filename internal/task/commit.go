@@ -33,7 +33,8 @@ func (t *Task) Changed() bool { return t.firing || t.told || t.mark() != t.commi
 
 // Flush implements checkpoint.Participant. What one operator's updates change
 // downstream is flushed after it.
-func (t *Task) Flush(commit int64) error {
+func (t *Task) Flush(commit int64) (err error) {
+	defer t.caught(&err)
 	w := t.merge.Watermark()
 	for _, o := range t.ops {
 		if err := o.Flush(&t.ctx, commit, flow.Behind(w, o.hold)); err != nil {

@@ -35,12 +35,7 @@ func (t *Task) Queued() (n int) {
 // CloseStep results, and reports whether more can be done now. An error ends
 // the task; nothing it did since the last commit may be committed.
 func (t *Task) Step(limit int) (more bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			where := t.ctx.Where()
-			err = &flow.RecordError{Operator: t.flow.Names[t.ctx.Operator], Where: where, Err: flow.Recovered(p)}
-		}
-	}()
+	defer t.caught(&err)
 	for ; limit > 0; limit-- {
 		if t.due() {
 			return true, t.fire()
@@ -55,6 +50,14 @@ func (t *Task) Step(limit int) (more bool, err error) {
 		}
 	}
 	return t.due() || t.pick() >= 0, nil
+}
+
+// caught turns a panic of a user function, for which no policy was there, into
+// an error that names the operator and the record.
+func (t *Task) caught(err *error) {
+	if p := recover(); p != nil {
+		*err = &flow.RecordError{Operator: t.flow.Names[t.ctx.Operator], Where: t.ctx.Where(), Err: flow.Recovered(p)}
+	}
 }
 
 // Ready reports whether Step would do something.
