@@ -89,14 +89,17 @@ var reserved = []string{
 // ownOptions refuses options that Weir sets itself: they would break its
 // guarantees.
 func ownOptions(opts []kgo.Opt) error {
-	plain, err := kgo.NewClient()
+	// These defaults are made anew for each client: to be compared they must be
+	// given.
+	base := []kgo.Opt{kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.RecordPartitioner(kgo.ManualPartitioner())}
+	plain, err := kgo.NewClient(base...)
 	if err != nil {
 		return err
 	}
 	defer plain.Close()
 	var errs []error
 	for _, opt := range opts {
-		probe, err := kgo.NewClient(opt)
+		probe, err := kgo.NewClient(append(base[:len(base):len(base)], opt)...)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("Config.Client: %w", err))
 			continue
