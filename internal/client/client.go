@@ -42,11 +42,13 @@ type Client struct {
 	kgo  *kgo.Client
 	out  output
 	beat *heartbeats
+
+	parts *assignment
 }
 
 // New connects. Joining the group begins at once.
 func New(cfg Config) (*Client, error) {
-	c := &Client{cfg: cfg, beat: &heartbeats{}}
+	c := &Client{cfg: cfg, beat: &heartbeats{}, parts: newAssignment()}
 	c.out.init(c)
 	opts := append([]kgo.Opt{}, cfg.Common...)
 	opts = append(opts,
@@ -63,8 +65,8 @@ func New(cfg Config) (*Client, error) {
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.ProducerBatchMaxBytes(cfg.BatchMaxBytes), kgo.MaxBufferedRecords(1<<20), kgo.MaxBufferedBytes(int(cfg.BufferBytes)),
 		kgo.ProducerLinger(5*time.Millisecond),
-		kgo.OnPartitionsAssigned(c.assigned), kgo.OnPartitionsLost(cfg.Balancer.OnLost),
-		kgo.OnPartitionsRevoked(func(context.Context, *kgo.Client, map[string][]int32) {}),
+		kgo.OnPartitionsAssigned(c.assigned), kgo.OnPartitionsLost(c.lost),
+		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { c.parts.remove(parts) }),
 		kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) { cfg.Blocked() }),
 		kgo.WithHooks(c.beat),
 	)
@@ -92,7 +94,14 @@ func (c *Client) Init(ctx context.Context) error {
 func (c *Client) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
 	cl.PauseFetchPartitions(added)
 	c.cfg.Balancer.OnAssigned(ctx, cl, added)
+	c.parts.add(added)
 	c.cfg.Assigned(added)
+}
+
+// lost runs when the group has thrown the member out.
+func (c *Client) lost(ctx context.Context, cl *kgo.Client, parts map[string][]int32) {
+	c.parts.remove(parts)
+	c.cfg.Balancer.OnLost(ctx, cl, parts)
 }
 
 // fromStart keeps the client from failing where nothing was committed: nothing

@@ -68,6 +68,7 @@ func (w *Worker) begin(ctx context.Context, g assign.Grant, after time.Duration)
 	h := &held{grant: g, cancel: cancel}
 	w.tasks[task.ID(g.Task)] = h
 	w.opening.Add(1)
+	cl, parts := w.client, w.balancer.Partitions(g.Task)
 	go func() {
 		defer w.opening.Done()
 		if sleep(ctx, after) != nil {
@@ -75,6 +76,11 @@ func (w *Worker) begin(ctx context.Context, g assign.Grant, after time.Duration)
 		}
 		o := w.open(ctx, g)
 		o.held = h
+		// The balancer knows of the task before the client has taken its
+		// partitions over, and paused them.
+		if err := cl.AwaitAssigned(ctx, parts); o.err == nil {
+			o.err = err
+		}
 		select {
 		case w.opened <- o:
 			w.wake()
