@@ -113,10 +113,10 @@ type Worker struct {
 	name  string
 	names []string // of operators, by node
 
-	at       map[place]int64 // committed position
-	last     time.Time
-	mu       sync.Mutex
-	drops    map[flow.DropKey]int64
+	at    map[place]int64 // committed position
+	last  time.Time
+	mu    sync.Mutex
+	drops map[flow.DropKey]int64
 }
 
 type place struct {
