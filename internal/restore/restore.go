@@ -2,6 +2,7 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,11 @@ func (r *Restorer) Restore(ctx context.Context, stores []Store) error {
 	for _, s := range stores {
 		start, ok1 := starts.Lookup(s.Topic, s.Part.Number())
 		end, ok2 := ends.Lookup(s.Topic, s.Part.Number())
-		if err := errors.Join(start.Err, end.Err); err != nil || !ok1 || !ok2 {
+		err := cmp.Or(start.Err, end.Err)
+		if err == nil && !(ok1 && ok2) {
+			err = kerr.UnknownTopicOrPartition
+		}
+		if err != nil {
 			return fmt.Errorf("changelog %s, partition %d: cannot read its bounds: %w", s.Topic, s.Part.Number(), err)
 		}
 		j, err := r.prepare(s, start.Offset, end.Offset)

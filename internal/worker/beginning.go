@@ -1,8 +1,12 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/weirstream/weir/internal/client"
 	"github.com/weirstream/weir/internal/graph"
@@ -28,12 +32,11 @@ func (w *Worker) beginning(ctx context.Context, id task.ID, in *task.Input, star
 			continue
 		}
 		at, err := w.cfg.Admin.ListOffsetsAfterMilli(ctx, n.Reader.From.UnixMilli(), in.Topic)
+		from, err := offsetOf(at, err, in.Topic, in.Partition)
 		if err != nil {
-			return 0, fmt.Errorf("topic %s: cannot find the first record from %v: %w", in.Topic, n.Reader.From, err)
+			return 0, fmt.Errorf("topic %s, partition %d: cannot find the first record from %v: %w", in.Topic, in.Partition, n.Reader.From, err)
 		}
-		if o, ok := at.Lookup(in.Topic, in.Partition); ok && o.Err == nil && o.Offset >= 0 {
-			return o.Offset, nil
-		}
+		return from, nil // the end, if there is none yet
 	}
 	return start, nil
 }
@@ -46,30 +49,31 @@ func (w *Worker) worked(ctx context.Context, id task.ID, in *task.Input, start i
 	}
 	for _, s := range stores {
 		ends, err := w.cfg.Admin.ListEndOffsets(ctx, s.Topic)
+		end, err := offsetOf(ends, err, s.Topic, in.Partition)
 		if err != nil {
 			return "", fmt.Errorf("cannot read the end of changelog %s: %w", s.Topic, err)
 		}
-		if e, _ := ends.Lookup(s.Topic, in.Partition); e.Offset > 0 {
+		if end > 0 {
 			return fmt.Sprintf("changelog %s holds state", s.Topic), nil
 		}
 	}
 	for _, n := range w.cfg.Plan.Subs[id.Sub].Repartitions {
 		topic := w.cfg.Plan.RepartitionTopic(n)
 		ends, err := w.cfg.Admin.ListEndOffsets(ctx, topic)
-		if err != nil {
+		if err := cmp.Or(err, ends.Error()); err != nil {
 			return "", fmt.Errorf("cannot read the end of repartition topic %s: %w", topic, err)
 		}
-		for p := range w.cfg.Layout.Partitions(topic) {
-			if e, _ := ends.Lookup(topic, p); e.Offset == 0 {
-				continue
-			}
-			// Other tasks of a first start may be quicker than this one. But each
-			// commits where it begins before it writes.
-			if began, err := w.anyCommitted(ctx, in.Topic); began || err != nil {
-				return "", err
-			}
-			return fmt.Sprintf("repartition topic %s holds records", topic), nil
+		holds := false
+		ends.Each(func(e kadm.ListedOffset) { holds = holds || e.Offset > 0 })
+		if !holds {
+			continue
 		}
+		// Other tasks of a first start may be quicker than this one. But each
+		// commits where it begins before it writes.
+		if began, err := w.anyCommitted(ctx, in.Topic); began || err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("repartition topic %s holds records", topic), nil
 	}
 	return "", nil
 }
@@ -88,4 +92,17 @@ func (w *Worker) anyCommitted(ctx context.Context, topic string) (bool, error) {
 		}
 	}
 	return false, err
+}
+
+// offsetOf takes one offset out of an answer, in which it may be missing, or an
+// error.
+func offsetOf(answer kadm.ListedOffsets, err error, topic string, partition int32) (int64, error) {
+	o, ok := answer.Lookup(topic, partition)
+	switch {
+	case err != nil:
+		return 0, err
+	case !ok:
+		return 0, kerr.UnknownTopicOrPartition
+	}
+	return o.Offset, o.Err
 }

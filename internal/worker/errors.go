@@ -28,7 +28,7 @@ func passes(err error) bool {
 		return true
 	case errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.RebalanceInProgress):
 		return true
-	case errors.Is(err, restore.ErrCut):
+	case errors.Is(err, restore.ErrCut), errors.Is(err, kerr.UnknownServerError):
 		return true
 	case errors.As(err, &protocol):
 		return protocol.Retriable

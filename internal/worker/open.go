@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,37 +149,31 @@ func (w *Worker) committed(ctx context.Context, id task.ID, o *opened, stores []
 	if err != nil {
 		return err
 	}
-	starts, err := w.cfg.Admin.ListStartOffsets(ctx, names...)
-	if err != nil {
-		return fmt.Errorf("cannot read the starts of topics: %w", err)
-	}
-	ends, err := w.cfg.Admin.ListCommittedOffsets(ctx, names...)
-	if err != nil {
-		return fmt.Errorf("cannot read the ends of topics: %w", err)
-	}
+	starts, serr := w.cfg.Admin.ListStartOffsets(ctx, names...)
+	ends, eerr := w.cfg.Admin.ListCommittedOffsets(ctx, names...)
 	for _, in := range inputs {
 		at := got[in.Topic][id.Partition]
-		start, _ := starts.Lookup(in.Topic, id.Partition)
-		end, _ := ends.Lookup(in.Topic, id.Partition)
-		if err := errors.Join(start.Err, end.Err); err != nil {
+		start, serr := offsetOf(starts, serr, in.Topic, id.Partition)
+		end, eerr := offsetOf(ends, eerr, in.Topic, id.Partition)
+		if err := cmp.Or(serr, eerr); err != nil {
 			return fmt.Errorf("topic %s, partition %d: cannot read its bounds: %w", in.Topic, id.Partition, err)
 		}
 		switch {
 		case at.Offset < 0:
-			if at.Offset, err = w.beginning(ctx, id, in, start.Offset, stores); err != nil {
+			if at.Offset, err = w.beginning(ctx, id, in, start, stores); err != nil {
 				return err
 			}
 			o.fresh = true
-		case at.Offset > end.Offset && at.Offset > w.highWatermark(ctx, in):
+		case at.Offset > end && at.Offset > w.highWatermark(ctx, in):
 			return fmt.Errorf("group %s: topic %s, partition %d: offset %d was committed, and the log ends before it: "+
 				"the topic was deleted and made again, or lost records; reset the application", w.cfg.Client.Group, in.Topic, id.Partition, at.Offset)
-		case at.Offset < start.Offset:
+		case at.Offset < start:
 			return fmt.Errorf("group %s: topic %s, partition %d: offset %d was committed, and the log begins at %d: "+
 				"records were deleted before they were processed; reset the application, or its offsets, knowing what is lost",
-				w.cfg.Client.Group, in.Topic, id.Partition, at.Offset, start.Offset)
+				w.cfg.Client.Group, in.Topic, id.Partition, at.Offset, start)
 		}
 		o.offsets = append(o.offsets, at)
-		o.ends = append(o.ends, end.Offset)
+		o.ends = append(o.ends, end)
 	}
 	return nil
 }
@@ -187,10 +182,11 @@ func (w *Worker) committed(ctx context.Context, id task.ID, o *opened, stores []
 // if that cannot be told now.
 func (w *Worker) highWatermark(ctx context.Context, in *task.Input) int64 {
 	ends, err := w.cfg.Admin.ListEndOffsets(ctx, in.Topic)
-	if o, ok := ends.Lookup(in.Topic, in.Partition); err == nil && ok && o.Err == nil {
-		return o.Offset
+	end, err := offsetOf(ends, err, in.Topic, in.Partition)
+	if err != nil {
+		return math.MaxInt64
 	}
-	return math.MaxInt64
+	return end
 }
 
 // start begins to run a task that was opened.
