@@ -101,11 +101,9 @@ const (
 // (KIP-890) a request of one transaction that arrives late cannot end the next;
 // without it exactly-once cannot be promised.
 func (e *Engine) checkBrokers(ctx context.Context, cl *kgo.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, cl)
+	resp, err := e.awaitBroker(ctx, cl)
 	if err != nil {
-		return fmt.Errorf("no broker of %v answers: %w", e.cfg.Brokers, err)
+		return err
 	}
 	commit := int16(-1)
 	for _, k := range resp.ApiKeys {
@@ -124,6 +122,29 @@ func (e *Engine) checkBrokers(ctx context.Context, cl *kgo.Client) error {
 			"kafka-features.sh upgrade --feature transaction.version=2) for exactly-once", oldestTransaction, version)
 	}
 	return nil
+}
+
+// awaitBroker asks a broker what it can, and waits a minute for one to answer:
+// after a power cut an app is often quicker than its brokers.
+func (e *Engine) awaitBroker(ctx context.Context, cl *kgo.Client) (*kmsg.ApiVersionsResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	again := time.NewTicker(500 * time.Millisecond)
+	defer again.Stop()
+	for first := true; ; first = false {
+		resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, cl)
+		if err == nil {
+			return resp, nil
+		}
+		if first {
+			e.cfg.Log.Warn("no broker answers yet", "brokers", e.cfg.Brokers, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("no broker of %v answers: %w", e.cfg.Brokers, err)
+		case <-again.C:
+		}
+	}
 }
 
 // endFormer initialises every transactional id that the state directory has

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"os"
 	"runtime/pprof"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,10 +31,12 @@ type network struct {
 	mu    sync.Mutex
 	conns map[net.Conn]bool
 	cut   bool
+	down  bool
 	held  chan struct{} // closed when it goes on; nil unless held up
 }
 
-var errCut = errors.New("the network is cut")
+// errCut is what a dead network answers, as the operating system says it.
+var errCut = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 
 func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error) {
 	if err := n.pass(ctx.Done()); err != nil {
@@ -44,7 +48,7 @@ func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.cut {
+	if n.cut || n.down {
 		return nil, errors.Join(errCut, c.Close())
 	}
 	if n.conns == nil {
@@ -58,7 +62,7 @@ func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error)
 func (n *network) pass(done <-chan struct{}) error {
 	for {
 		n.mu.Lock()
-		held, cut := n.held, n.cut
+		held, cut := n.held, n.cut || n.down
 		n.mu.Unlock()
 		switch {
 		case cut:
@@ -86,6 +90,23 @@ func (n *network) Cut() {
 		close(n.held)
 		n.held = nil
 	}
+}
+
+// Break ends all connections, and refuses others until Mend.
+func (n *network) Break() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = true
+	for c := range n.conns {
+		c.Close()
+	}
+}
+
+// Mend undoes Break.
+func (n *network) Mend() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = false
 }
 
 // Hold lets nothing through, either way, until the function that it returns is
