@@ -201,3 +201,27 @@ func TestBytesReturnToZero(t *testing.T) {
 		require.Len(t, all(t, s), 100)
 	})
 }
+
+// What was closed before it was written does not hold the position.
+func TestClosedRowsDoNotHoldThePosition(t *testing.T) {
+	forKinds(t, func(t *testing.T, k kindOfStore, p *Partition, s store) {
+		closer, ok := s.(interface {
+			Close(watermark int64, limit int, visit func(*Row[string]) error) (bool, error)
+		})
+		if !ok {
+			return
+		}
+		_, err := k.put(s, "key", "v")
+		require.NoError(t, err)
+		commit(t, s, 1)
+		_, err = closer.Close(1000, 10, func(*Row[string]) error { return nil })
+		require.NoError(t, err)
+		commit(t, s, 2)
+		n, err := s.WriteBehind(0, 10)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		pos, _, err := p.Position()
+		require.NoError(t, err)
+		require.EqualValues(t, 20, pos.Offset)
+	})
+}

@@ -374,8 +374,11 @@ func (h *harness) run(steps int) error {
 
 // runSeeds runs cases of a kind of store.
 func runSeeds(t *testing.T, cases, steps int, subjects func(seed uint64) subject, must ...string) {
-	if *casesFlag > 0 {
+	switch {
+	case *casesFlag > 0:
 		cases = *casesFlag
+	case underRace:
+		cases /= 4
 	}
 	seen := map[string]int{}
 	for seed := *seedFlag; seed < *seedFlag+uint64(cases); seed++ {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestKeyValueAgainstModel(t *testing.T) {
-	runSeeds(t, 300, 120, func(uint64) subject { return newKeyValueSubject() })
+	runSeeds(t, 200, 120, func(uint64) subject { return newKeyValueSubject() })
 }
 
 func TestWindowAgainstModel(t *testing.T) {
@@ -17,7 +17,7 @@ func TestWindowAgainstModel(t *testing.T) {
 		window.Hopping(20*time.Millisecond, 7*time.Millisecond),
 		window.Tumbling(30 * time.Millisecond).Offset(-4 * time.Millisecond).Grace(25 * time.Millisecond),
 	}
-	runSeeds(t, 500, 150, func(seed uint64) subject { return newWindowSubject(kinds[seed%uint64(len(kinds))]) },
+	runSeeds(t, 300, 150, func(seed uint64) subject { return newWindowSubject(kinds[seed%uint64(len(kinds))]) },
 		"interrupted", "committed while closing", "evicted while closing", "cut", "head not needed", "run again")
 }
 
@@ -27,6 +27,6 @@ func TestSessionAgainstModel(t *testing.T) {
 		window.Gap(3 * time.Millisecond).Grace(12 * time.Millisecond),
 		window.Gap(8 * time.Millisecond).Grace(20 * time.Millisecond),
 	}
-	runSeeds(t, 700, 150, func(seed uint64) subject { return newSessionSubject(kinds[seed%uint64(len(kinds))]) },
+	runSeeds(t, 400, 150, func(seed uint64) subject { return newSessionSubject(kinds[seed%uint64(len(kinds))]) },
 		"interrupted", "committed while closing", "evicted while closing", "cut", "head not needed", "run again", "reached a closed session")
 }

@@ -218,3 +218,32 @@ func TestClosingAtTheEndOfTime(t *testing.T) {
 	}
 	require.Equal(t, []string{"17a", "17b", "7a", "7b"}, finals)
 }
+
+// A session that was merged away does not come back from Pebble while its
+// deletion waits, though all that is left of its key is written.
+func TestMergedSessionsStayAway(t *testing.T) {
+	p := lease(t, tempDB(t), "session")
+	s, err := OpenSession(p, discardLog{}, serde.String, gap5Ms, start)
+	require.NoError(t, err)
+	of := func() *Sessions[string] {
+		g, err := s.Of([]byte("k"))
+		require.NoError(t, err)
+		return g
+	}
+	s.Touch(s.Insert(of(), 18, 18))
+	commitAndWrite(t, s, 1)
+	s.Touch(s.Insert(of(), 8, 8))
+	commit(t, s, 2)
+	g := of()
+	merged := g.Rows[0]
+	s.Remove(g, g.Rows[1])
+	merged.Last = 18
+	s.Touch(merged)
+	commit(t, s, 3)
+	n, err := s.WriteBehind(3, 1)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "the merged session, which waited longer, is written first")
+	s.Evict(math.MaxInt64)
+	require.Len(t, of().Rows, 1)
+	require.Equal(t, []string{"k="}, all(t, s))
+}

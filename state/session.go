@@ -31,7 +31,7 @@ type Session[V any] struct {
 	base     string // order keys below it were closed by closings that have ended
 	after    string // order key of the last session shown by a Close that has not ended; else empty
 
-	aside   []*Row[V] // markers that Close at the end of a bounded run has passed
+	aside   []*Row[V] // markers that Close has passed since the last session, at the end of a bounded run
 	closed  []*Row[V] // sessions closed since the last barrier that Pebble may hold
 	fresh   int       // hints written since hints were last trimmed
 	enough  int       // how many of them are worth a trim

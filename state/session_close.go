@@ -40,9 +40,6 @@ func (s *Session[V]) Close(watermark int64, limit int, visit func(*Row[V]) error
 	s.aside = s.aside[:0]
 	for s.isDue(watermark) {
 		if limit <= 0 {
-			for _, m := range s.aside {
-				s.enter(m)
-			}
 			return true, nil
 		}
 		if err := s.followHints(watermark, limit); err != nil {
