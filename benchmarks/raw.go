@@ -21,7 +21,7 @@ func runRaw(ctx context.Context, w childArgs) error {
 		return consume(ctx, opts)
 	}
 	return transact(ctx, w, append(opts,
-		kgo.DefaultProduceTopic(w.out), kgo.TransactionalID(w.id), kgo.RequireStableFetchOffsets(),
+		kgo.DefaultProduceTopic(w.out), kgo.TransactionalID(w.id),
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.MaxBufferedRecords(200_000), kgo.ProducerLinger(5*time.Millisecond)))
 }

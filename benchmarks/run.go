@@ -22,7 +22,6 @@ type work struct {
 	system   string // weir, kstreams or franz-go
 	workload string
 	data     dataset
-	rep      int
 }
 
 func (w work) String() string { return fmt.Sprintf("%s %s %s", w.system, w.workload, w.data.Topic) }

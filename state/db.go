@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,7 +29,7 @@ type DB struct {
 	cache  *pebble.Cache
 
 	mu     sync.Mutex
-	leases map[string]bool // by prefix
+	leases map[string]*Partition // by prefix
 	stores map[string]storeMeta
 }
 
@@ -77,7 +79,7 @@ func Open(o Options) (*DB, error) {
 		}
 		return nil, fmt.Errorf("state directory %s: cannot open the database: %w", o.Dir, err)
 	}
-	d := &DB{pebble: db, cache: cache, leases: map[string]bool{}}
+	d := &DB{pebble: db, cache: cache, leases: map[string]*Partition{}}
 	if d.stores, err = readStores(db); err != nil {
 		return nil, errors.Join(fmt.Errorf("state directory %s: %w", o.Dir, err), d.Close())
 	}
@@ -96,8 +98,15 @@ func isInUse(dir string, fs vfs.FS) bool {
 // Checkpoint makes everything written so far survive the end of the process.
 func (d *DB) Checkpoint() error { return d.pebble.Flush() }
 
-// Close flushes and closes the database. Leases must have been released.
+// Close releases all leases, flushes and closes the database. No store may be
+// in use.
 func (d *DB) Close() error {
+	d.mu.Lock()
+	leased := slices.Collect(maps.Values(d.leases))
+	d.mu.Unlock()
+	for _, p := range leased {
+		p.Release()
+	}
 	err := errors.Join(d.pebble.Flush(), d.pebble.Close())
 	d.cache.Unref()
 	return err
@@ -120,11 +129,12 @@ func (d *DB) Lease(desc Descriptor, partition int32) (*Partition, error) {
 		return nil, err
 	}
 	prefix := rangePrefix(id, partition)
-	if d.leases[string(prefix)] {
+	if d.leases[string(prefix)] != nil {
 		return nil, fmt.Errorf("store %s, partition %d: %w", desc.Name, partition, ErrLeased)
 	}
-	d.leases[string(prefix)] = true
-	return &Partition{db: d, prefix: prefix, name: desc.Name, number: partition, held: true}, nil
+	p := &Partition{db: d, prefix: prefix, name: desc.Name, number: partition, held: true}
+	d.leases[string(prefix)] = p
+	return p, nil
 }
 
 func (d *DB) release(prefix []byte) {

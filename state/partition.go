@@ -17,8 +17,11 @@ type Partition struct {
 	name   string
 	number int32
 
-	mu   sync.RWMutex // held for reading by each write, so that Release waits for it
+	mu   sync.RWMutex // held for reading by each write and get, so that Release waits for it
 	held bool
+
+	reader *pebble.Iterator // of get; nil if there is none
+	seek   []byte           // scratch
 }
 
 // The kinds of keys within a partition's range.
@@ -34,11 +37,12 @@ func (p *Partition) Name() string { return p.name }
 // Number is the partition's number.
 func (p *Partition) Number() int32 { return p.number }
 
-// Release gives the lease up. Writes that are under way end first.
+// Release gives the lease up. What is under way ends first.
 func (p *Partition) Release() {
 	p.mu.Lock()
 	held := p.held
 	p.held = false
+	p.closeReader()
 	p.mu.Unlock()
 	if held {
 		p.db.release(p.prefix)
@@ -70,18 +74,6 @@ func (p *Partition) Position() (Position, bool, error) {
 	defer closer.Close()
 	pos, err := decodePosition(v)
 	return pos, err == nil, err
-}
-
-// get calls f with the row's bytes, which it must not keep, if there is one.
-func (p *Partition) get(k string, f func([]byte) error) (bool, error) {
-	v, closer, err := p.db.pebble.Get(p.key(rowKind, k))
-	if errors.Is(err, pebble.ErrNotFound) {
-		return false, nil
-	} else if err != nil {
-		return false, p.fail("read a row", err)
-	}
-	defer closer.Close()
-	return true, f(v)
 }
 
 // scan calls f with the keys (without prefix) and values of one kind from lo
@@ -186,5 +178,6 @@ func (b *batch) commit(pos *Position) error {
 	if err := b.b.Commit(pebble.NoSync); err != nil {
 		return b.p.fail("write", err)
 	}
+	b.p.closeReader() // it does not see what was written
 	return nil
 }

@@ -47,7 +47,7 @@ func (d *DB) rangesOf(name string, id uint16) (list []Range, err error) {
 			return nil, errors.Join(err, it.Close())
 		}
 		if has {
-			list = append(list, Range{Store: name, Partition: number, Position: pos, Leased: d.leases[string(prefix)]})
+			list = append(list, Range{Store: name, Partition: number, Position: pos, Leased: d.leases[string(prefix)] != nil})
 		}
 		ok = it.SeekGE(rangePrefix(id, number+1))
 	}

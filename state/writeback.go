@@ -164,6 +164,7 @@ func (w *Writeback[V]) Committed(commit int64, pos Position) {
 	if w.hooks.edge != nil {
 		e.edge = w.hooks.edge()
 	}
+	w.part.letGo()
 	w.committed = commit
 	w.ends = append(w.ends, e)
 	w.segments.committed(pos.Offset)

@@ -155,7 +155,8 @@ func TestRetriesWaitOnTheClock(t *testing.T) {
 	d.Send(in, "b", 2, at(0))
 	got := d.Received(dlq)
 	require.Len(t, got, 1)
-	require.Equal(t, fmt.Sprint(start.Add(3*time.Second).UnixMilli()), string(got[0].Headers.Get("weir.dlq.first-seen")), "one second, and then two")
+	require.Equal(t, fmt.Sprint(start.Add(3*time.Second).UnixMilli()),
+		string(got[0].Headers.Get("weir.dlq.first-seen")), "one second, and then two")
 }
 
 func TestFinishClosesEverything(t *testing.T) {

@@ -19,7 +19,6 @@ type (
 	numbers = stream.Stream[string, int64]
 	number  = stream.Record[string, int64]
 	topic   = stream.Topic[string, int64]
-	table   = stream.Table[string, int64]
 	windows = stream.WindowedTable[string, int64]
 )
 

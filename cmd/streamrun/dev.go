@@ -46,9 +46,10 @@ Jobs:
 
 A second run with the same --state-dir goes on where the first one stopped. With --brokers, the job runs on
 Kafka 4.0 or newer instead.`,
-		Example: `  streamrun dev --once                    all records of the year, results, and a check of them
-  streamrun dev --state-dir ./demo        stop it, start it again, kill -9 it
-  streamrun dev --brokers localhost:9092  on your Kafka`,
+		Example: `  streamrun dev --once                         January 2013, and a check of the results
+  streamrun dev --once --data full             the whole year
+  streamrun dev --data full --state-dir ./demo stop it, kill -9 it, start it again
+  streamrun dev --brokers localhost:9092       on your Kafka`,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"flights", "wordcount"},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,9 +68,9 @@ Kafka 4.0 or newer instead.`,
 	f.StringSliceVar(&o.brokers, "brokers", nil, "run on Kafka at `host:port,...` instead of the embedded broker")
 	f.StringVar(&o.stateDir, "state-dir", "", "keep state, and the embedded broker's log, in `directory` (default a temporary one)")
 	f.BoolVar(&o.keep, "keep", false, "do not remove the temporary directory at the end")
-	f.StringVar(&o.data, "data", "", "what to load: for flights month, full (the default) or a CSV file, for wordcount a text file")
+	f.StringVar(&o.data, "data", "", "what to load: for flights month (the default), full or a CSV file, for wordcount a text file")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that share the job's tasks")
-	f.Int32Var(&o.partitions, "partitions", 4, "partitions of the topics that are created")
+	f.Int32Var(&o.partitions, "partitions", 1, "partitions of the topics that are created")
 	f.DurationVar(&o.commitInterval, "commit-interval", 100*time.Millisecond, "how often to commit")
 	f.StringVar(&o.guarantee, "guarantee", stream.ExactlyOnce.String(), "exactly_once or at_least_once")
 	f.StringVar(&o.metricsAddr, "metrics-addr", "127.0.0.1:0", "serve /metrics, /healthz and /readyz on `host:port`; port 0 is any free one")

@@ -107,7 +107,7 @@ const (
 )
 
 func TestDevOnce(t *testing.T) {
-	p := start(t, "dev", "--once", "--data", "month", "--partitions", "1")
+	p := start(t, "dev", "--once")
 	require.NoError(t, p.cmd.Wait())
 	out := p.out.String()
 	require.Regexp(t, monthHours, out)

@@ -28,7 +28,7 @@ type flightsJob struct {
 }
 
 func newFlightsJob(o *options, out io.Writer) (*flightsJob, error) {
-	j := &flightsJob{job: flights.Default, data: cmp.Or(o.data, "full")}
+	j := &flightsJob{job: flights.Default, data: cmp.Or(o.data, "month")}
 	var err error
 	if j.list, err = flights.Open(j.data); err != nil {
 		return nil, fmt.Errorf("--data: %w", err)

@@ -80,7 +80,8 @@ func (g *rig) outputs(ctx context.Context, r *verify.Reader, o *oracle) error {
 // audit checks the changelogs against the oracle, and against them the state of the last instance, and the states that
 // kills left behind.
 func (g *rig) audit(ctx context.Context, r *verify.Reader, h *healing) error {
-	a := &verify.Audit{Stores: stores, Logs: map[string][]verify.Log{}, Fired: map[int32][]checkpoint.Meta{storesSub: make([]checkpoint.Meta, partitions)}}
+	a := &verify.Audit{Stores: stores, Logs: map[string][]verify.Log{},
+		Fired: map[int32][]checkpoint.Meta{storesSub: make([]checkpoint.Meta, partitions)}}
 	for _, s := range stores {
 		if err := r.Settle(ctx, s.Changelog); err != nil {
 			return err

@@ -21,15 +21,15 @@ func always(*rig) bool { return true }
 
 // faults are all kinds.
 var faults = []fault{
-	{"kill", 12, always, (*rig).killAndRestart},
-	{"kill, state deleted", 3, always, (*rig).killAndWipe},
-	{"kill in restore", 4, always, (*rig).killInRestore},
+	{"kill", 11, always, (*rig).killAndRestart},
+	{"kill, state deleted", 2, always, (*rig).killAndWipe},
+	{"kill in restore", 3, always, (*rig).killInRestore},
 	{"kill in rebalance", 4, always, (*rig).killInRebalance},
-	{"start", 3, func(g *rig) bool { return len(g.idle()) > 0 }, (*rig).grow},
-	{"stop", 3, func(g *rig) bool { return len(g.living()) > 1 }, (*rig).shrink},
-	{"pause", 2, always, (*rig).pauseInstance},
-	{"broker kill", 1, always, (*rig).killBroker},
-	{"broker pause", 1, always, (*rig).pauseBroker},
+	{"start", 5, func(g *rig) bool { return len(g.idle()) > 0 }, (*rig).grow},
+	{"stop", 4, func(g *rig) bool { return len(g.living()) > 1 }, (*rig).shrink},
+	{"pause", 3, always, (*rig).pauseInstance},
+	{"broker kill", 2, always, (*rig).killBroker},
+	{"broker pause", 2, always, (*rig).pauseBroker},
 }
 
 // killAndRestart kills an instance at a random moment and starts it again: at once, or so late that others have its tasks.
@@ -185,7 +185,7 @@ func (g *rig) pauseBroker(ctx context.Context, l *faultLine) error {
 	if err := g.broker.Pause(); err != nil {
 		return err
 	}
-	err := pause(ctx, g.between(time.Second, transactionTimeout))
+	err := pause(ctx, g.between(time.Second, g.transaction))
 	l.DownMs = time.Since(down).Milliseconds()
 	return errors.Join(err, g.broker.Resume())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -12,8 +13,11 @@ import (
 	"github.com/weirstream/weir/internal/verify"
 )
 
-// healLimit bounds the wait for lag 0. It is far above what is promised: a loaded machine processes slowly.
-const healLimit = 4 * time.Minute
+// The wait for lag 0 is bounded by how long it sees no progress: a loaded machine processes slowly.
+const (
+	stallLimit = 90 * time.Second
+	healLimit  = 10 * time.Minute
+)
 
 // A healing is how the application came to rest.
 type healing struct {
@@ -22,40 +26,46 @@ type healing struct {
 	last    *instance
 }
 
-// heal leaves one instance alone with a broker that is well, and nothing else to come, and waits until it has done
-// everything. The others die at that moment, so that their sessions and transactions must time out.
-func (g *rig) heal(ctx context.Context, r *verify.Reader) (*healing, error) {
-	if err := g.revive(); err != nil {
-		return nil, err
+// alone leaves one instance with a broker that is well: the last, from then on. The others die at that moment, with data
+// still flowing, so that their sessions and transactions must time out.
+func (g *rig) alone(ctx context.Context) (last *instance, since time.Time, err error) {
+	for len(g.living()) < 2 { // someone must die
+		if err := g.start(g.idle()[0]); err != nil {
+			return nil, since, err
+		}
+		if _, err := g.steady(ctx); err != nil {
+			return nil, since, err
+		}
 	}
 	living := g.living()
-	if len(living) == 0 {
-		living = g.slots[:1]
-		if err := g.start(living[0]); err != nil {
-			return nil, err
-		}
-	}
-	last := g.pick(living)
+	last = g.pick(living)
+	var l faultLine
+	since = time.Now()
 	for _, s := range living {
 		if s != last {
-			s.kill()
+			g.kill(ctx, s, &l)
 		}
 	}
-	began := time.Now()
-	g.report.say("healed: %s is left to finish", last.process.name)
+	g.report.say("healed: %s is left to finish; %d others died, %d of them in transactions", last.process.name, l.Kills, l.Open)
+	return last, since, nil
+}
+
+// heal waits until the last instance has done everything there is to do.
+func (g *rig) heal(ctx context.Context, r *verify.Reader, last *instance, began time.Time) (*healing, error) {
 	replayed := last.now().Replayed
 	m := g.resumed(ctx, began)
 	restoring := g.restoring(ctx, last)
 	h, err := g.drain(ctx, r)
 	if err != nil {
+		last.dump()
 		return nil, fmt.Errorf("after %v alone with a healthy broker, %s: %w", time.Since(began).Round(time.Second), last.process.name, err)
 	}
 	h.last = last
 	resumed, restored := m(), restoring()
-	promised := (sessionTimeout + transactionTimeout + 10*time.Second).Seconds()
+	promised := (sessionTimeout + g.transaction + 10*time.Second).Seconds()
 	g.report.healed(map[string]any{
 		"resumed_s": round(resumed), "promised_s": promised, "replay_s": round(restored), "lag_zero_s": round(time.Since(began).Seconds()),
-		"rows_replayed": int64(last.now().Replayed - replayed), "others_killed": len(living) - 1,
+		"rows_replayed": int64(last.now().Replayed - replayed),
 	})
 	if resumed > promised+restored {
 		g.report.violation("progress resumed %.1f s after all was healed; promised are %.0f s, and %.1f s of replay", resumed, promised, restored)
@@ -141,7 +151,7 @@ func (g *rig) drain(ctx context.Context, r *verify.Reader) (*healing, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.until(ctx, r, h, func() string { return h.behind(inputName, ends) }); err != nil {
+	if err := g.until(ctx, r, h, func() (int64, string) { return h.behind(inputName, ends) }); err != nil {
 		return nil, err
 	}
 	// What the first sub-topology wrote is all there now.
@@ -159,31 +169,39 @@ func (g *rig) drain(ctx context.Context, r *verify.Reader) (*healing, error) {
 			}
 		}
 	}
-	return h, g.until(ctx, r, h, func() string {
-		if behind := h.behind(repartitionName, ends); behind != "" {
-			return behind
+	return h, g.until(ctx, r, h, func() (int64, string) {
+		if left, behind := h.behind(repartitionName, ends); left > 0 {
+			return left, behind
 		}
 		for p, o := range h.offsets[repartitionName] {
 			if want := h.oracle.final(); o.Meta.Task != want || o.Meta.Fired != want {
-				return fmt.Sprintf("task %d_%d: its watermark is %d, fired up to %d, want %d", storesSub, p, o.Meta.Task, o.Meta.Fired, want)
+				return 1, fmt.Sprintf("task %d_%d: its watermark is %d, fired up to %d, want %d", storesSub, p, o.Meta.Task, o.Meta.Fired, want)
 			}
 		}
-		return ""
+		return 0, ""
 	})
 }
 
-// until asks for the committed offsets until nothing is left to wait for.
-func (g *rig) until(ctx context.Context, r *verify.Reader, h *healing, waits func() string) (err error) {
-	why := "no offsets"
+// until asks for the committed offsets until nothing is left to wait for, or nothing moves. waits says how much is left, and
+// what of it.
+func (g *rig) until(ctx context.Context, r *verify.Reader, h *healing, waits func() (int64, string)) (err error) {
+	why, left, least, moved, told := "no offsets", int64(0), int64(math.MaxInt64), time.Now(), time.Now()
 	for {
 		h.offsets, err = r.Offsets(ctx, appName)
 		if err == nil {
-			if why = waits(); why == "" {
+			if left, why = waits(); left == 0 {
 				return nil
 			}
+			if left < least {
+				least, moved = left, time.Now()
+			}
 		}
-		if ctx.Err() != nil || pause(ctx, 200*time.Millisecond) != nil {
-			return errors.Join(errors.New(why), err)
+		if time.Since(moved) > stallLimit || ctx.Err() != nil || pause(ctx, 200*time.Millisecond) != nil {
+			return errors.Join(fmt.Errorf("no progress for %v: %s", time.Since(moved).Round(time.Second), why), err)
+		}
+		if time.Since(told) > 10*time.Second {
+			g.report.say("%d left: %s", left, why)
+			told = time.Now()
 		}
 		if err := g.revive(); err != nil {
 			return err
@@ -191,12 +209,13 @@ func (g *rig) until(ctx context.Context, r *verify.Reader, h *healing, waits fun
 	}
 }
 
-// behind says which partition's committed offset has not come to its end.
-func (h *healing) behind(topic string, ends kadm.ListedOffsets) (why string) {
+// behind says how far the committed offsets are from their ends, and which partition's is.
+func (h *healing) behind(topic string, ends kadm.ListedOffsets) (left int64, why string) {
 	ends.Each(func(end kadm.ListedOffset) {
-		if o, ok := h.offsets[topic][end.Partition]; !ok || o.Offset < end.Offset {
+		if o := h.offsets[topic][end.Partition]; o.Offset < end.Offset {
+			left += end.Offset - o.Offset
 			why = fmt.Sprintf("%s, partition %d: committed is %d of %d", topic, end.Partition, o.Offset, end.Offset)
 		}
 	})
-	return why
+	return left, why
 }

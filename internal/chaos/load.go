@@ -54,23 +54,30 @@ func (l *loader) write(ctx context.Context, n int64) error {
 	return nil
 }
 
-// pace writes rate events a second until ctx ends.
-func (l *loader) pace(ctx context.Context, rate float64) error {
+// maxBacklog is how many records may wait for the application: it need not catch up for ever in the end.
+const maxBacklog = 60_000
+
+// pace writes rate events a second until ctx ends, but none while the application has enough to do.
+func (l *loader) pace(ctx context.Context, rate float64, backlog func() int64) error {
 	const every = 50 * time.Millisecond
 	t := time.NewTicker(every)
 	defer t.Stop()
-	began, done := time.Now(), int64(0)
+	due, before := 0.0, time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-t.C:
-			due := int64(time.Since(began).Seconds() * rate)
+			now := time.Now()
+			if backlog() < maxBacklog {
+				due += now.Sub(before).Seconds() * rate
+			}
+			before = now
 			// The context is not the writes': one that is cancelled may or may not have been made.
-			if err := l.write(context.WithoutCancel(ctx), due-done); err != nil {
+			if err := l.write(context.WithoutCancel(ctx), int64(due)); err != nil {
 				return err
 			}
-			done = due
+			due -= float64(int64(due))
 		}
 	}
 }

@@ -25,6 +25,8 @@ type options struct {
 	records int64         // of input: half of it before the faults begin
 	age     time.Duration // the children's checkpoint age
 	keep    bool          // the directory with logs and state
+
+	transaction time.Duration // the children's transaction timeout
 }
 
 func main() {
@@ -37,6 +39,7 @@ func main() {
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()%1_000_000), "seed of the input and of the faults")
 	f.Int64Var(&o.records, "records", fullRecords, "records of input")
 	f.DurationVar(&o.age, "age", 10*time.Second, "the application's checkpoint age")
+	f.DurationVar(&o.transaction, "transaction", 15*time.Second, "the application's transaction timeout")
 	f.BoolVar(&o.keep, "keep", false, "keep the directory with logs and state")
 	_ = f.Parse(os.Args[1:])
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -122,19 +125,19 @@ func (g *rig) storm(ctx context.Context, reader *verify.Reader) (*healing, error
 	defer cancel()
 	var group errgroup.Group
 	group.Go(func() error { g.view.sampling(background); return nil })
-	group.Go(func() error { return load.pace(background, float64(g.records-first)/g.seconds) })
+	group.Go(func() error { return load.pace(background, float64(g.records-first)/g.seconds, g.view.backlog) })
 	if _, err := g.steady(ctx); err != nil {
 		return nil, err
 	}
-	err = g.script(ctx)
-	cancel()
-	if err := errors.Join(err, group.Wait()); err != nil {
+	if err := g.script(ctx); err != nil {
 		return nil, err
 	}
-	if err := load.settle(ctx); err != nil {
+	last, began, err := g.alone(ctx)
+	cancel()
+	if err := errors.Join(err, group.Wait(), load.settle(ctx)); err != nil {
 		return nil, err
 	}
 	g.report.say("%d records were written in all", load.written.Load())
 	g.report.set(func(s *summary) { s.Records = load.written.Load() })
-	return g.heal(ctx, reader)
+	return g.heal(ctx, reader, last, began)
 }

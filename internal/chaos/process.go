@@ -178,6 +178,15 @@ func (p *process) kill() {
 	<-p.exited
 }
 
+// dump ends the process with its goroutines' stacks in its log.
+func (p *process) dump() {
+	p.expect()
+	_ = p.cmd.Process.Signal(syscall.SIGQUIT)
+	timeout := time.AfterFunc(10*time.Second, p.kill)
+	defer timeout.Stop()
+	<-p.exited
+}
+
 // freeze is SIGSTOP, thaw SIGCONT.
 func (p *process) freeze() error {
 	p.ledger.note(time.Now(), doubtful, p.name, "")

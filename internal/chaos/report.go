@@ -122,7 +122,8 @@ func (r *reporter) fault(l faultLine) {
 		fmt.Fprintf(&b, ", open transactions %d", l.Open)
 	}
 	if l.Back != nil {
-		fmt.Fprintf(&b, ", tasks back after %d ms, %d rows replayed (%d within the checkpoint age)", l.Back.TasksMs, l.Back.Replayed, l.Back.Recent)
+		fmt.Fprintf(&b, ", tasks back after %d ms, %d rows replayed (%d within the checkpoint age)", l.Back.TasksMs,
+			l.Back.Replayed, l.Back.Recent)
 	}
 	r.say("%s", b.String())
 	r.mu.Lock()

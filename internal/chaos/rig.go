@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -37,12 +39,11 @@ type instance struct {
 
 func (i *instance) live() bool { return i.process != nil && i.alive() }
 
-// The timeouts of the children: short, so that much happens in a run.
+// How long things may take. The timeouts of the children are short, so that much happens in a run.
 const (
-	sessionTimeout     = 6 * time.Second // the least that brokers allow
-	transactionTimeout = 15 * time.Second
-	stopLimit          = 60 * time.Second
-	steadyLimit        = 90 * time.Second
+	sessionTimeout = 6 * time.Second // the least that brokers allow
+	stopLimit      = 60 * time.Second
+	steadyLimit    = 90 * time.Second
 )
 
 const maxInstances = 3
@@ -83,7 +84,7 @@ func (g *rig) start(s *instance) error {
 	var err error
 	s.process, err = launch(fmt.Sprintf("%s%d", s.name, s.lives), g.dir, childConfig{
 		Brokers: g.broker.Addr(), Instance: s.name, Dir: s.dir, Commit: commits[g.rng.IntN(len(commits))], Age: g.age,
-		Session: sessionTimeout, Transaction: transactionTimeout,
+		Session: sessionTimeout, Transaction: g.transaction,
 	}, g.ledger)
 	return err
 }
@@ -116,13 +117,30 @@ func (g *rig) steady(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if !ok {
-		state := ""
-		for _, s := range g.living() {
-			state += fmt.Sprintf(" %s: ready %v, tasks %v;", s.process.name, s.now().Ready, s.running())
+		if err := g.stuck(); err != nil {
+			return 0, err
 		}
-		g.report.violation("not all tasks ran %v after a fault:%s (logs in %s)", steadyLimit, state, g.dir)
 	}
 	return time.Since(began), g.revive()
+}
+
+// stuck reports that tasks do not come to run. The stacks of those who wait are evidence; they start again.
+func (g *rig) stuck() error {
+	state := ""
+	for _, s := range g.living() {
+		state += fmt.Sprintf(" %s: ready %v, tasks %v;", s.process.name, s.now().Ready, slices.Sorted(maps.Keys(s.running())))
+	}
+	g.report.violation("not all tasks ran %v after a fault:%s (logs and stacks in %s)", steadyLimit, state, g.dir)
+	for _, s := range g.living() {
+		if s.now().Ready {
+			continue
+		}
+		s.dump()
+		if err := g.start(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settled reports whether all tasks run.
@@ -198,7 +216,7 @@ func (g *rig) comeBack(ctx context.Context, s *instance, k killed, l *faultLine)
 		return n >= len(k.tasks) && p.now().Ready
 	}
 	await(ctx, steadyLimit, func() bool { return isBack() || !p.alive() || g.settled() })
-	if !isBack() || !p.alive() {
+	if !isBack() || !p.alive() || len(k.tasks) == 0 {
 		return errors.Join(ctx.Err(), g.revive())
 	}
 	_, last := p.tasks()

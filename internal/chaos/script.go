@@ -33,6 +33,11 @@ func overtime(seconds float64) float64 { return max(seconds/2, 60) }
 func (g *rig) script(ctx context.Context) error {
 	began := time.Now()
 	for n := 1; ; n++ {
+		if len(g.living()) == 0 {
+			if err := g.start(g.slots[0]); err != nil {
+				return err
+			}
+		}
 		elapsed := time.Since(began).Seconds()
 		behind := g.behind(elapsed)
 		if elapsed >= g.seconds && behind == "" || elapsed >= g.seconds+overtime(g.seconds) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -15,6 +16,7 @@ type view struct {
 	admin *kadm.Client
 	age   time.Duration // how long samples are kept
 
+	behind  atomic.Int64 // records of input that are not processed
 	mu      sync.Mutex
 	samples []sample // oldest first
 }
@@ -39,7 +41,8 @@ func (v *view) close() { v.admin.Close() }
 // createTopics makes the topics that the topology does not make itself.
 func (v *view) createTopics(ctx context.Context) error {
 	forever := "-1"
-	got, err := v.admin.CreateTopics(ctx, partitions, 1, map[string]*string{"retention.ms": &forever}, append([]string{inputName}, outputs...)...)
+	got, err := v.admin.CreateTopics(ctx, partitions, 1, map[string]*string{"retention.ms": &forever},
+		append([]string{inputName}, outputs...)...)
 	if err == nil {
 		err = got.Error()
 	}
@@ -111,6 +114,7 @@ func (v *view) sampling(ctx context.Context) {
 			began := time.Now()
 			rctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 			ends, err := v.admin.ListCommittedOffsets(rctx, changelogs()...)
+			v.measure(rctx)
 			cancel()
 			if err != nil || ends.Error() != nil {
 				continue
@@ -125,6 +129,27 @@ func (v *view) sampling(ctx context.Context) {
 	}
 }
 
+// measure finds out how much of the input is not processed.
+func (v *view) measure(ctx context.Context) {
+	ends, err := v.admin.ListEndOffsets(ctx, inputName)
+	if err != nil {
+		return
+	}
+	at, err := v.admin.FetchOffsets(ctx, appName)
+	if err != nil {
+		return
+	}
+	n := int64(0)
+	ends.Each(func(e kadm.ListedOffset) {
+		o, _ := at.Lookup(e.Topic, e.Partition)
+		n += e.Offset - max(o.At, 0)
+	})
+	v.behind.Store(n)
+}
+
+// backlog is how many records of input were not processed when that was last measured.
+func (v *view) backlog() int64 { return v.behind.Load() }
+
 // endsAt returns where the changelogs ended at a moment: not before it, as far as the samples go.
 func (v *view) endsAt(at time.Time) (kadm.ListedOffsets, bool) {
 	v.mu.Lock()
@@ -138,18 +163,6 @@ func (v *view) endsAt(at time.Time) (kadm.ListedOffsets, bool) {
 		return v.samples[n-1].ends, true
 	}
 	return nil, false
-}
-
-// persist asks again until it is answered or ctx ends.
-func persist[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
-	for {
-		rctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		got, err := f(rctx)
-		cancel()
-		if err == nil || pause(ctx, 200*time.Millisecond) != nil {
-			return got, err
-		}
-	}
 }
 
 // pause waits for d, or until ctx ends.

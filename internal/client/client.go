@@ -68,7 +68,7 @@ func New(cfg Config) (*Client, error) {
 		kgo.OnPartitionsAssigned(c.assigned), kgo.OnPartitionsLost(c.lost),
 		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { c.parts.remove(parts) }),
 		kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) { cfg.Blocked() }),
-		kgo.WithHooks(c.beat),
+		kgo.WithHooks(c.beat), kgo.WithPools(&pool{}),
 	)
 	if cfg.Transactional {
 		opts = append(opts, kgo.TransactionalID(cfg.Group+"."+cfg.Instance), kgo.TransactionTimeout(cfg.TransactionTimeout))

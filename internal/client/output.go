@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -31,25 +32,22 @@ type output struct {
 	sent    int64 // records of this interval
 	final   int64 // records committed and not taken yet
 
-	mu      sync.Mutex // guards what acknowledgements write
-	err     error      // the first failure
-	tracked map[place]*tracker
-}
+	trackers map[*flow.Topic][]*tracker // by partition
+	tracked  map[string][]*tracker      // the same by name
 
-type place struct {
-	topic     string
-	partition int32
+	mu  sync.Mutex // guards what acknowledgements write
+	err error      // the first failure
 }
 
 // A tracker notes how far a partition that the worker writes has come.
 type tracker struct {
-	end     int64
+	end     atomic.Int64 // written by acknowledgements, one after the other
 	promise func(*kgo.Record, error)
 }
 
 func (o *output) init(c *Client) {
 	o.c = c
-	o.tracked = map[place]*tracker{}
+	o.trackers, o.tracked = map[*flow.Topic][]*tracker{}, map[string][]*tracker{}
 }
 
 // Topic implements flow.Output.
@@ -72,13 +70,7 @@ func (o *Outputs) SendCarried(t *flow.Topic, partition int32, key, value []byte,
 
 // End implements task.Output.
 func (o *Outputs) End(t *flow.Topic, partition int32) int64 {
-	out := &o.c.out
-	out.mu.Lock()
-	defer out.mu.Unlock()
-	if tr := out.tracked[place{t.Name, partition}]; tr != nil {
-		return tr.end
-	}
-	return -1
+	return o.c.out.tracker(t, partition).end.Load()
 }
 
 func (o *output) send(t *flow.Topic, partition int32, key, value []byte, ms int64, headers []kgo.RecordHeader) {
@@ -91,7 +83,7 @@ func (o *output) send(t *flow.Topic, partition int32, key, value []byte, ms int6
 		Headers: headers, Timestamp: time.UnixMilli(ms),
 	}
 	o.sent++
-	o.c.kgo.Produce(o.c.cfg.Context, r, o.promiseFor(t, partition))
+	o.c.kgo.Produce(o.c.cfg.Context, r, o.tracker(t, partition).promise)
 }
 
 func (o *output) begin() {
@@ -111,27 +103,34 @@ func (o *output) fail(err error) {
 	}
 }
 
-// promiseFor returns what is called when a record is acknowledged.
-func (o *output) promiseFor(t *flow.Topic, partition int32) func(*kgo.Record, error) {
-	p := place{t.Name, partition}
-	tr := o.tracked[p]
-	if tr == nil {
-		tr = &tracker{end: -1}
+// tracker returns that of a partition.
+func (o *output) tracker(t *flow.Topic, partition int32) *tracker {
+	trs, ok := o.trackers[t]
+	if !ok || int(partition) >= len(trs) {
+		trs = o.track(t.Name, max(t.Partitions, partition+1))
+		o.trackers[t] = trs
+	}
+	return trs[partition]
+}
+
+// track makes the trackers of a topic, as far as they are missing.
+func (o *output) track(topic string, partitions int32) []*tracker {
+	trs := o.tracked[topic]
+	for len(trs) < int(partitions) {
+		tr := &tracker{}
+		tr.end.Store(-1)
 		tr.promise = func(r *kgo.Record, err error) {
 			if err != nil {
 				o.fail(fmt.Errorf("%s, partition %d, key %.64q, %d bytes: cannot be written: %w",
 					r.Topic, r.Partition, r.Key, len(r.Key)+len(r.Value), err))
 				return
 			}
-			o.mu.Lock()
-			tr.end = max(tr.end, r.Offset+1)
-			o.mu.Unlock()
+			tr.end.Store(max(tr.end.Load(), r.Offset+1))
 		}
-		o.mu.Lock()
-		o.tracked[p] = tr
-		o.mu.Unlock()
+		trs = append(trs, tr)
 	}
-	return tr.promise
+	o.tracked[topic] = trs
+	return trs
 }
 
 // Buffered is about the bytes written in this interval.

@@ -155,7 +155,8 @@ func (e *Engine) workerConfig(i int, bounded bool, end func(string, int32) int64
 			Transactional: c.ExactlyOnce, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout,
 			FetchMaxBytes: c.FetchMaxBytes, BufferBytes: max(share/8, 8<<20), BatchMaxBytes: e.catalog().MaxBytes(),
 		},
-		CommitInterval: c.CommitInterval, CheckpointAge: c.CheckpointAge, CacheBytes: share / 2, Hook: c.Replaced.Hook, PurgeEvery: c.Replaced.PurgeEvery,
+		CommitInterval: c.CommitInterval, CheckpointAge: c.CheckpointAge, CacheBytes: share / 2,
+		Hook: c.Replaced.Hook, PurgeEvery: c.Replaced.PurgeEvery,
 		Log: c.Log, Metrics: e.metrics.Worker(name, c.Plan.Names),
 	}
 	if bounded {

@@ -43,7 +43,8 @@ func TestCommittedOffsetsOutOfReach(t *testing.T) {
 			_, err := a.DeleteGroup(ctx, "job")
 			return err
 		}, `^task (0|1)_\d cannot start: group job has no committed offset for topic (in|job-by-user-repartition), partition \d, ` +
-			`but .*(changelog job-chains-changelog holds state|records of it were processed|repartition topic job-by-user-repartition holds records)`},
+			`but .*(changelog job-chains-changelog holds state|records of it were processed|` +
+			`repartition topic job-by-user-repartition holds records)`},
 		{"lost of the state's input", deleteOffset("job-by-user-repartition", 1),
 			"^task 1_1 cannot start: group job has no committed offset for topic job-by-user-repartition, partition 1, but "},
 		{"before the log", func(ctx context.Context, a *kadm.Client) error {
@@ -165,7 +166,8 @@ func TestPurgeNeverAheadOfCommits(t *testing.T) {
 	})
 	fs := vfs.NewCrashableMem()
 	for n := range 5 {
-		left := crashing(t, &instance{cfg: configOf(c.ListenAddrs()), purgeEvery: 1, fs: fs}, crash{points[rng.IntN(len(points))], 3 + n, 50}, seed)
+		left := crashing(t, &instance{cfg: configOf(c.ListenAddrs()), purgeEvery: 1, fs: fs},
+			crash{points[rng.IntN(len(points))], 3 + n, 50}, seed)
 		if left == nil {
 			break
 		}

@@ -36,7 +36,8 @@ var refusals = []refusal{
 		kerr.ConcurrentTransactions, kerr.InvalidProducerEpoch, kerr.TransactionAbortable, kerr.InvalidTxnState, kerr.UnknownServerError,
 		kerr.CoordinatorNotAvailable, kerr.RequestTimedOut, kerr.UnknownTopicOrPartition,
 	}},
-	{kmsg.OffsetCommit, []*kerr.Error{kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.UnknownServerError}},
+	{kmsg.OffsetCommit, []*kerr.Error{kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.NotCoordinator,
+		kerr.RebalanceInProgress, kerr.UnknownServerError}},
 	{kmsg.InitProducerID, []*kerr.Error{
 		kerr.ConcurrentTransactions, kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RequestTimedOut, kerr.UnknownServerError,
 	}},
@@ -44,7 +45,8 @@ var refusals = []refusal{
 	{kmsg.Heartbeat, []*kerr.Error{kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.NotCoordinator}},
 	{kmsg.JoinGroup, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.UnknownMemberID}},
 	{kmsg.SyncGroup, []*kerr.Error{kerr.RebalanceInProgress, kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.NotCoordinator}},
-	{kmsg.Fetch, []*kerr.Error{kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition, kerr.UnknownLeaderEpoch, kerr.UnknownServerError}},
+	{kmsg.Fetch, []*kerr.Error{kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition,
+		kerr.UnknownLeaderEpoch, kerr.UnknownServerError}},
 	{kmsg.ListOffsets, []*kerr.Error{kerr.NotLeaderForPartition, kerr.LeaderNotAvailable, kerr.OffsetNotAvailable, kerr.UnknownServerError}},
 }
 
@@ -119,7 +121,7 @@ func TestRefusals(t *testing.T) {
 func refuse(r kmsg.Request, code int16) kmsg.Response {
 	switch req := r.(type) {
 	case *kmsg.ProduceRequest:
-		return refuseProduce(req, code, func(string, int32) bool { return true })
+		return refuseProduce(req, code, func(kmsg.ProduceRequestTopic) bool { return true })
 	case *kmsg.TxnOffsetCommitRequest:
 		resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
 		for _, t := range req.Topics {
@@ -181,22 +183,21 @@ func refuseWhole(r kmsg.Request, code int16) kmsg.Response {
 	return resp
 }
 
-func refuseProduce(req *kmsg.ProduceRequest, code int16, which func(topic string, partition int32) bool) kmsg.Response {
+// refuseProduce refuses what is for some topics. What is for others is refused
+// with an error that is tried again.
+func refuseProduce(req *kmsg.ProduceRequest, code int16, which func(kmsg.ProduceRequestTopic) bool) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.ProduceResponse)
-	refused := false
 	for _, t := range req.Topics {
 		rt := kmsg.NewProduceResponseTopic()
 		rt.Topic, rt.TopicID = t.Topic, t.TopicID
 		for _, p := range t.Partitions {
 			rp := kmsg.NewProduceResponseTopicPartition()
-			rp.Partition, rp.ErrorCode = p.Partition, code
-			refused = refused || which(t.Topic, p.Partition)
+			if rp.Partition, rp.ErrorCode = p.Partition, code; !which(t) {
+				rp.ErrorCode = kerr.NotLeaderForPartition.Code
+			}
 			rt.Partitions = append(rt.Partitions, rp)
 		}
 		resp.Topics = append(resp.Topics, rt)
-	}
-	if !refused {
-		return nil
 	}
 	return resp
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -122,7 +123,7 @@ func (c config) mutants() ([]mutant, error) {
 }
 
 // choose returns as many mutants that compile as are asked for, if there are
-// that many, and gives them ids.
+// that many, and gives them ids. Those that take long to build come last.
 func (c config) choose(ctx context.Context, all []mutant) ([]mutant, error) {
 	check, err := newChecker(ctx, c.root, c.dirs)
 	if err != nil {
@@ -143,6 +144,15 @@ func (c config) choose(ctx context.Context, all []mutant) ([]mutant, error) {
 			sample = append(sample, m)
 		}
 	}
+	slices.SortStableFunc(sample, func(a, b mutant) int {
+		switch {
+		case (a.in == nil) == (b.in == nil):
+			return 0
+		case a.in == nil:
+			return 1
+		}
+		return -1
+	})
 	return sample, nil
 }
 

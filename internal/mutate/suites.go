@@ -29,7 +29,7 @@ const timeout = "timeout"
 
 // limits bound what tests take: address space, since a mutant may allocate for
 // ever, and CPU time, which says more than the clock where others work too.
-const limits = `ulimit -v 16000000; ulimit -t "$0"; exec "$@"`
+const limits = `ulimit -v 4000000; ulimit -t "$0"; exec "$@"`
 
 // run runs a suite's binary as a mutant, or as the original if its id is 0, and
 // returns what failed: a package and a test, or timeout; "" if all passed.

@@ -197,12 +197,13 @@ func TestSelectKeyForgetsTheBytes(t *testing.T) {
 	r := newRig(t)
 	r.ctx.RawKey, r.ctx.NullKey = []byte("old"), true
 	called := false
-	SelectKey(node, &flow.Policy{}, false, func(*flow.Context, string, int64) string { return "new" }, func(c *flow.Context, k string, _ int64) {
-		require.Equal(t, "new", k)
-		require.Nil(t, c.RawKey)
-		require.False(t, c.NullKey)
-		called = true
-	})(&r.ctx, "old", 1)
+	SelectKey(node, &flow.Policy{}, false, func(*flow.Context, string, int64) string { return "new" },
+		func(c *flow.Context, k string, _ int64) {
+			require.Equal(t, "new", k)
+			require.Nil(t, c.RawKey)
+			require.False(t, c.NullKey)
+			called = true
+		})(&r.ctx, "old", 1)
 	require.True(t, called)
 }
 

@@ -82,10 +82,12 @@ func TestControlRecords(t *testing.T) {
 	f.now += task.ControlEvery
 	require.NoError(t, c.Write(tasks, f.now, f))
 	require.Equal(t, []watermark.Progress{{Task: 1, Tasks: 2, Watermark: 100}}, f.controls(again))
-	require.Equal(t, []watermark.Progress{{Task: 1, Tasks: 2, Watermark: 70}}, f.controls("app-results-repartition"), "the windows hold 30 ms back")
+	require.Equal(t, []watermark.Progress{{Task: 1, Tasks: 2, Watermark: 70}}, f.controls("app-results-repartition"),
+		"the windows hold 30 ms back")
 
 	tasks = []*task.Task{one, two, reader}
-	require.Equal(t, []watermark.Progress{{Task: 0, Tasks: 2, Watermark: none}, {Task: 1, Tasks: 2, Watermark: 100}}, say(again), "at once for a new task")
+	require.Equal(t, []watermark.Progress{{Task: 0, Tasks: 2, Watermark: none}, {Task: 1, Tasks: 2, Watermark: 100}},
+		say(again), "at once for a new task")
 	f.controls("app-results-repartition")
 
 	f.now += task.ControlAtLeast - 1

@@ -122,6 +122,10 @@ func (t *Task) process(i int) {
 	}
 	t.ended(i, in)
 	t.advanced()
+	if t.ctx.Err == nil { // a failure may still be told of the record
+		t.ctx.Source = nil
+		r.Recycle()
+	}
 }
 
 // advanced notes that the watermark may have moved: where nothing is due, all

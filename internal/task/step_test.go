@@ -52,7 +52,8 @@ func TestWaitsForAnInputThatIsBehind(t *testing.T) {
 
 func TestRecordsThatComeAgainAreIgnored(t *testing.T) {
 	f := newFixture(t, merged(), 1)
-	tk := f.open(0, 0, checkpoint.Offset{Topic: "left", Offset: 2, Meta: checkpoint.NoMeta}, checkpoint.Offset{Topic: "right", Meta: checkpoint.NoMeta})
+	tk := f.open(0, 0, checkpoint.Offset{Topic: "left", Offset: 2, Meta: checkpoint.NoMeta},
+		checkpoint.Offset{Topic: "right", Meta: checkpoint.NoMeta})
 	tk.Add("left", []*kgo.Record{rec("left", 0, 1), rec("left", 1, 1), rec("left", 2, 1)}, 3)
 	tk.Add("left", []*kgo.Record{rec("left", 1, 1), rec("left", 2, 1), rec("left", 5, 1)}, 6) // 3 and 4 were compacted, or aborted
 	tk.Add("nobody", []*kgo.Record{rec("nobody", 0, 1)}, 1)
@@ -96,10 +97,13 @@ func TestBadRecordsOfInternalTopicsStopTheTask(t *testing.T) {
 		rec  *kgo.Record
 		want string
 	}{
-		"somebody else's": {rec("app-again-repartition", 7, 1), "partition 0, offset 7, key \"k\": the record was not written by this application"},
+		"somebody else's": {rec("app-again-repartition", 7, 1),
+			"partition 0, offset 7, key \"k\": the record was not written by this application"},
 		"number of tasks": {
-			&kgo.Record{Topic: "app-again-repartition", Offset: 8, Headers: control, Value: watermark.AppendControl(nil, []watermark.Progress{{Task: 0, Tasks: 3}})},
-			"app-again-repartition, partition 0, offset 8: control record of 2 upstream tasks: watermark: upstream task 0 says that it is one of 3 tasks",
+			&kgo.Record{Topic: "app-again-repartition", Offset: 8, Headers: control,
+				Value: watermark.AppendControl(nil, []watermark.Progress{{Task: 0, Tasks: 3}})},
+			"app-again-repartition, partition 0, offset 8: control record of 2 upstream tasks: " +
+				"watermark: upstream task 0 says that it is one of 3 tasks",
 		},
 		"damaged": {&kgo.Record{Topic: "app-again-repartition", Headers: control, Value: []byte{9}}, "control record has version 9"},
 	} {
