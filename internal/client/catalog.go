@@ -104,16 +104,11 @@ func (c *Catalog) Name(name string, id kadm.TopicID) string {
 	return name
 }
 
-// MaxBytes is the least number of bytes that a batch may have in any topic
-// known.
-func (c *Catalog) MaxBytes() int32 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := int32(1_000_012)
-	for _, t := range c.topics {
-		if t.MaxBytes > 0 {
-			n = min(n, t.MaxBytes)
-		}
+// MaxBytes is how many bytes a batch of a topic may have, as far as is known.
+func (c *Catalog) MaxBytes(topic string) int32 {
+	const byDefault, least, most = 1_000_012, 512, 1 << 30 // what the client allows
+	if t := c.Known(topic); t != nil && t.MaxBytes > 0 {
+		return min(max(t.MaxBytes, least), most)
 	}
-	return n
+	return byDefault
 }

@@ -29,9 +29,8 @@ type Config struct {
 	Transactional      bool
 	SessionTimeout     time.Duration
 	TransactionTimeout time.Duration
-	FetchMaxBytes      int32 // of one partition's part of a fetch
-	BufferBytes        int64 // for records fetched ahead, and as much for records to be written
-	BatchMaxBytes      int32
+	FetchMaxBytes      int32                    // of one partition's part of a fetch
+	BufferBytes        int64                    // for records fetched ahead, and as much for records to be written
 	Assigned           func(map[string][]int32) // before fetching begins
 	Blocked            func()                   // a rebalance waits for the worker
 }
@@ -63,7 +62,7 @@ func New(cfg Config) (*Client, error) {
 		kgo.AdjustFetchOffsetsFn(fromStart),
 		kgo.FetchMaxPartitionBytes(cfg.FetchMaxBytes), kgo.FetchMaxWait(500*time.Millisecond),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ProducerBatchMaxBytes(cfg.BatchMaxBytes), kgo.MaxBufferedRecords(1<<20), kgo.MaxBufferedBytes(int(cfg.BufferBytes)),
+		kgo.ProducerBatchMaxBytesFn(cfg.Catalog.MaxBytes), kgo.MaxBufferedRecords(1<<20), kgo.MaxBufferedBytes(int(cfg.BufferBytes)),
 		kgo.ProducerLinger(5*time.Millisecond),
 		kgo.OnPartitionsAssigned(c.assigned), kgo.OnPartitionsLost(c.lost),
 		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { c.parts.remove(parts) }),

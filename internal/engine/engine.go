@@ -153,7 +153,7 @@ func (e *Engine) workerConfig(i int, bounded bool, end func(string, int32) int64
 		Client: client.Config{
 			Common: e.common(), Last: c.Replaced.Client, Group: c.Plan.App, Instance: name, Topics: read, Catalog: e.catalog(),
 			Transactional: c.ExactlyOnce, SessionTimeout: c.SessionTimeout, TransactionTimeout: c.TransactionTimeout,
-			FetchMaxBytes: c.FetchMaxBytes, BufferBytes: max(share/8, 8<<20), BatchMaxBytes: e.catalog().MaxBytes(),
+			FetchMaxBytes: c.FetchMaxBytes, BufferBytes: max(share/8, 8<<20),
 		},
 		CommitInterval: c.CommitInterval, CheckpointAge: c.CheckpointAge, CacheBytes: share / 2,
 		Hook: c.Replaced.Hook, PurgeEvery: c.Replaced.PurgeEvery,

@@ -31,23 +31,27 @@ func TestProduceRefusedForGood(t *testing.T) {
 			records := input(rand.New(rand.NewPCG(uint64(seedOf(t)), 0)), 600)
 			c := kafkatest.Fake(t)
 			addrs := c.ListenAddrs()
-			cluster(t, addrs, records)
+			cluster(t, addrs, records[:300])
+			i := start(t, &instance{cfg: configOf(addrs)}, (*stream.App).Run) // and internal topics are made
+			settled(t, addrs)
+			require.NoError(t, i.stop())
 			r, ctx := reader(t, addrs)
 			isIt := topicOf(ctx, t, r, topic)
-			var seen atomic.Int64
+			fill(t, addrs, records[300:])
+			var over atomic.Bool
 			c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
 				p := req.(*kmsg.ProduceRequest)
-				if !slices.ContainsFunc(p.Topics, isIt) || seen.Add(1) < 3 {
+				if !slices.ContainsFunc(p.Topics, isIt) || over.Load() {
 					return nil, nil, false
 				}
 				return refuseProduce(p, kerr.InvalidRecord.Code, isIt), nil, true
 			})
-			i := start(t, &instance{cfg: configOf(addrs)}, (*stream.App).RunUntilEnd)
+			i = start(t, &instance{cfg: i.cfg, fs: i.fs}, (*stream.App).RunUntilEnd)
 			err := i.wait()
 			require.ErrorIs(t, err, kerr.InvalidRecord)
 			require.Regexp(t, "nothing of the interval was committed.*"+topic+`, partition \d, key ".+", \d+ bytes: cannot be written`, err)
-			seen.Store(-1 << 40)
+			over.Store(true)
 			require.NoError(t, start(t, &instance{cfg: i.cfg, fs: i.fs}, (*stream.App).RunUntilEnd).wait())
 			check(t, addrs, records, i.fs)
 		})
@@ -61,7 +65,9 @@ func topicOf(ctx context.Context, t *testing.T, r *verify.Reader, topic string) 
 	if details, err := r.Admin().ListTopics(ctx, topic); err == nil {
 		id = details[topic].ID
 	}
-	return func(rt kmsg.ProduceRequestTopic) bool { return rt.Topic == topic || id != [16]byte{} && rt.TopicID == id }
+	return func(rt kmsg.ProduceRequestTopic) bool {
+		return rt.Topic == topic || id != [16]byte{} && rt.TopicID == id
+	}
 }
 
 // widening makes large results of some of its input.
@@ -145,8 +151,10 @@ func TestTooLargeForChangelog(t *testing.T) {
 	kafkatest.CreateTopic(t, addrs, "narrow", 1, nil)
 	kafkatest.CreateTopic(t, addrs, "sizes", 1, map[string]string{"max.message.bytes": "10000"})
 	cfg := stream.Config{Brokers: addrs, Instance: "one", OnError: stream.Skip()}
-	record := &kgo.Record{Topic: "narrow", Key: []byte("k"), Value: []byte("0123456789")}
-	kafkatest.Produce(t, addrs, record)
+	produce := func() {
+		kafkatest.Produce(t, addrs, &kgo.Record{Topic: "narrow", Key: []byte("k"), Value: []byte("0123456789")})
+	}
+	produce()
 	i := start(t, &instance{cfg: cfg, top: collecting}, (*stream.App).RunUntilEnd)
 	require.NoError(t, i.wait())
 	r, ctx := reader(t, addrs)
@@ -154,7 +162,7 @@ func TestTooLargeForChangelog(t *testing.T) {
 	require.Equal(t, []string{"100000"}, sizes["k"])
 
 	for range 20 {
-		kafkatest.Produce(t, addrs, record)
+		produce()
 	}
 	i = start(t, &instance{cfg: cfg, top: collecting, fs: i.fs}, (*stream.App).RunUntilEnd)
 	err := i.wait()
