@@ -42,8 +42,8 @@ func describe(p *graph.Plan) string {
 		return strings.Join(list, ",")
 	}
 	for i, s := range p.Subs {
-		lines = append(lines, fmt.Sprintf("%d: reads %s, keeps %s, writes %s, repartitions %s", i, names(s.Sources), names(s.Stores), names(s.Sinks),
-			names(s.Repartitions)))
+		lines = append(lines, fmt.Sprintf("%d: reads %s, keeps %s, writes %s, repartitions %s",
+			i, names(s.Sources), names(s.Stores), names(s.Sinks), names(s.Repartitions)))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -115,26 +115,19 @@ func TestHoldsAndUpdates(t *testing.T) {
 
 // A fingerprint tells apart what must not run side by side.
 func TestFingerprint(t *testing.T) {
-	base := func(top *stream.Topology) {
-		top.Stream(a).GroupBy("again", stream.Identity).Count("n").Updates().MapRecord(func(stream.Record[int64, int64]) int64 { return 0 }).
-			SelectKey(func(int64) string { return "" }).To(out)
+	counts := func(s stream.Stream[string, int64], name string, opts ...stream.TopicOption) {
+		s.GroupBy("again", stream.Identity, opts...).Count(name).Updates().SelectKey(func(int64) string { return "" }).To(out)
 	}
+	base := func(top *stream.Topology) { counts(top.Stream(a), "n") }
 	same := plan(t, base).Fingerprint()
 	require.Equal(t, same, plan(t, base).Fingerprint())
 	require.Equal(t, same, plan(t, func(top *stream.Topology) {
-		top.Stream(a).Filter(func(int64) bool { return true }).GroupBy("again", stream.Identity).Count("n").Updates().
-			SelectKey(func(int64) string { return "" }).To(out)
+		counts(top.Stream(a).Filter(func(int64) bool { return true }), "n")
 	}).Fingerprint(), "stateless operators come and go")
 	for name, build := range map[string]func(top *stream.Topology){
-		"source": func(top *stream.Topology) {
-			top.Stream(b).GroupBy("again", stream.Identity).Count("n").Updates().SelectKey(func(int64) string { return "" }).To(out)
-		},
-		"store": func(top *stream.Topology) {
-			top.Stream(a).GroupBy("again", stream.Identity).Count("m").Updates().SelectKey(func(int64) string { return "" }).To(out)
-		},
-		"partitions": func(top *stream.Topology) {
-			top.Stream(a).GroupBy("again", stream.Identity, stream.Partitions(7)).Count("n").Updates().SelectKey(func(int64) string { return "" }).To(out)
-		},
+		"source":     func(top *stream.Topology) { counts(top.Stream(b), "n") },
+		"store":      func(top *stream.Topology) { counts(top.Stream(a), "m") },
+		"partitions": func(top *stream.Topology) { counts(top.Stream(a), "n", stream.Partitions(7)) },
 		"another sub-topology": func(top *stream.Topology) {
 			top.Stream(b).To(out)
 			base(top)
@@ -164,7 +157,8 @@ func TestValidName(t *testing.T) {
 		require.NoError(t, graph.ValidName(name))
 	}
 	for name, want := range map[string]string{
-		"": "a name is needed", "a b": "holds ' '", "é": "holds 'é'", "a/b": "holds '/'", "\xff": "holds", strings.Repeat("x", 101): "longer than 100 bytes",
+		"": "a name is needed", "a b": "holds ' '", "é": "holds 'é'", "a/b": "holds '/'", "\xff": "holds",
+		strings.Repeat("x", 101): "longer than 100 bytes",
 	} {
 		require.ErrorContains(t, graph.ValidName(name), want)
 	}
