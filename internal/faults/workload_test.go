@@ -177,8 +177,5 @@ func expected(records []oracle.Record[event]) (map[string]oracle.History, error)
 	return want, err
 }
 
-// keys and chains are what job's stores encode their keys and values with.
-var (
-	keys      = serde.String
-	chains, _ = serde.Default[chain]()
-)
+// chains is what job's stores encode their values with.
+var chains, _ = serde.Default[chain]()
