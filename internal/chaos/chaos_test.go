@@ -28,7 +28,8 @@ func TestChaos(t *testing.T) {
 	seed := uint64(time.Now().UnixNano() % 1_000_000)
 	t.Logf("seed %d", seed)
 	var out bytes.Buffer
-	ok, err := run(t.Context(), options{seconds: 15, seed: seed, records: 40_000, age: 3 * time.Second, transaction: 30 * time.Second}, &out, testLog{t})
+	o := options{seconds: 15, seed: seed, records: 40_000, age: 3 * time.Second, transaction: 30 * time.Second}
+	ok, err := run(t.Context(), o, &out, testLog{t})
 	require.NoError(t, err)
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 	var s summary
