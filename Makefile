@@ -19,7 +19,7 @@ demo: ## run the demonstration: an embedded broker, sample data and a topology (
 
 test: ## run all tests under the race detector; those against a real Kafka need Java and Maven
 	$(kafka_notice)
-	go test -race -timeout 14m ./...
+	go test -race -timeout 25m ./...
 	@# The detector changes what is allocated: tests of that have files which say !race, and run here without it. So does
 	@# TestModel of streamtest, which then plays 20,000 cases.
 	@norace=$$(grep -rl --include='*_test.go' '^//go:build !race' . | xargs -r -n1 dirname | sort -u) && \

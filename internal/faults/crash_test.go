@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirstream/weir/checkpoint"
 	"github.com/weirstream/weir/internal/kafkatest"
@@ -135,6 +136,44 @@ func TestManyCrashes(t *testing.T) {
 			last := start(t, &instance{cfg: configOf(addrs), fs: fs}, (*stream.App).RunUntilEnd)
 			require.NoError(t, last.wait())
 			require.NotEmpty(t, disks, "nothing crashed")
+			v := check(t, addrs, records, last.fs)
+			for _, left := range disks {
+				auditLeft(t, v.audit, left)
+			}
+		})
+	}
+}
+
+// Processes are killed at any moment, wherever they are. (C76)
+func TestKilledAnytime(t *testing.T) {
+	for n := range 4 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			seed := seedOf(t)
+			rng := rand.New(rand.NewPCG(uint64(seed), 2))
+			records := input(rng, 900)
+			c := kafkatest.Fake(t)
+			addrs := c.ListenAddrs()
+			cluster(t, addrs, records)
+			var fetches atomic.Int64
+			c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				fetches.Add(1)
+				return nil, nil, false
+			})
+			fs := vfs.NewCrashableMem()
+			var disks []*vfs.MemFS
+			for range 5 {
+				until := fetches.Load() + 1 + rng.Int64N(40)
+				i := start(t, &instance{cfg: configOf(addrs), fs: fs}, (*stream.App).Run)
+				for tick := time.Tick(time.Millisecond); fetches.Load() < until; {
+					<-tick
+				}
+				left := i.kill([]int{0, 10, 50, 100}[rng.IntN(4)], rng.Int64())
+				disks = append(disks, left)
+				fs = crashed(left, 100, 0)
+			}
+			last := finish(t, configOf(addrs), fs)
 			v := check(t, addrs, records, last.fs)
 			for _, left := range disks {
 				auditLeft(t, v.audit, left)

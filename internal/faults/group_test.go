@@ -126,7 +126,7 @@ func rescale(t *testing.T, c *kfake.Cluster, records []oracle.Record[event], cra
 	}
 	end := func(name string, i *instance) {
 		if crash {
-			disks[name] = i.kill()
+			disks[name] = i.kill(50, int64(len(name)))
 			return
 		}
 		require.NoError(t, i.stop())
@@ -246,5 +246,23 @@ func TestSlowRestore(t *testing.T) {
 	settled(t, addrs)
 	require.NoError(t, next.stop())
 	last := finish(t, configFor(addrs, "one"), next.fs)
+	check(t, addrs, records, last.fs)
+}
+
+// Two processes with one instance id: the later one goes on, the other stops and
+// says why.
+func TestSameInstanceTwice(t *testing.T) {
+	t.Parallel()
+	records := input(rand.New(rand.NewPCG(uint64(seedOf(t)), 0)), 600)
+	addrs := shortSessions(t).ListenAddrs()
+	cluster(t, addrs, records[:300])
+	first := start(t, &instance{cfg: configFor(addrs, "one")}, (*stream.App).Run)
+	kafkatest.Eventually(t, patience, first.ready)
+	second := start(t, &instance{cfg: configFor(addrs, "one")}, (*stream.App).Run)
+	require.ErrorContains(t, first.wait(), "another process has joined as instance one.0: ids must be unique")
+	fill(t, addrs, records[300:])
+	settled(t, addrs)
+	require.NoError(t, second.stop())
+	last := finish(t, configFor(addrs, "one"), second.fs)
 	check(t, addrs, records, last.fs)
 }

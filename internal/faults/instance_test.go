@@ -255,9 +255,10 @@ func (i *instance) stop() error {
 }
 
 // kill ends the instance as if its process had died now, and returns what is
-// left of its disk. What it still does can reach nobody.
-func (i *instance) kill() *vfs.MemFS {
-	left := crashed(i.fs, 0, 0)
+// left of its disk: of what was not synced, some. What it still does can reach
+// nobody.
+func (i *instance) kill(unsynced int, seed int64) *vfs.MemFS {
+	left := crashed(i.fs, unsynced, seed)
 	i.net.Cut()
 	i.killed = true
 	return left

@@ -217,7 +217,7 @@ func TestWindowsCloseAfterRestore(t *testing.T) {
 	}
 	i := start(t, &instance{cfg: cfg, top: large}, (*stream.App).Run)
 	kafkatest.Eventually(t, patience, consumedTo(50))
-	i.kill()
+	i.kill(0, 0)
 	kafkatest.Produce(t, addrs, record("x", 1_000_000))
 	for range 2 {
 		i = start(t, &instance{cfg: cfg, top: large}, (*stream.App).Run) // on an empty disk
@@ -236,4 +236,30 @@ func TestWindowsCloseAfterRestore(t *testing.T) {
 	})
 	got, _ := history(ctx, t, r, "wide-counts")
 	require.NoError(t, want.Same(got))
+}
+
+// A process that dies while it restores leaves what the next can go on from.
+func TestKilledWhileRestoring(t *testing.T) {
+	t.Parallel()
+	for _, unsynced := range []int{0, 50, 100} {
+		t.Run(fmt.Sprint(unsynced), func(t *testing.T) {
+			t.Parallel()
+			seed := seedOf(t)
+			records := input(rand.New(rand.NewPCG(uint64(seed), 0)), 600)
+			c := kafkatest.Fake(t)
+			addrs := c.ListenAddrs()
+			cluster(t, addrs, records)
+			first := start(t, &instance{cfg: configOf(addrs)}, (*stream.App).Run)
+			settled(t, addrs)
+			require.NoError(t, first.stop())
+			release := holdFetches(t, c, addrs, changelogs[2:])
+			i := start(t, &instance{cfg: configOf(addrs)}, (*stream.App).Run) // on an empty disk
+			kafkatest.Eventually(t, patience, i.assigned)
+			left := i.kill(unsynced, seed)
+			release()
+			last := finish(t, configOf(addrs), crashed(left, 100, 0))
+			v := check(t, addrs, records, last.fs)
+			auditLeft(t, v.audit, left)
+		})
+	}
 }
