@@ -79,6 +79,9 @@ var errEnded = errors.New("the bounded run has come to its end")
 func (e *Engine) Run(ctx context.Context, bounded bool) (err error) {
 	defer e.phase.Store("stopped")
 	if err := e.prepare(ctx); err != nil {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			err = nil
+		}
 		return errors.Join(err, e.close(false))
 	}
 	crashed := false

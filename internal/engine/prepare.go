@@ -85,7 +85,7 @@ func hasState(p *graph.Plan) bool {
 func (e *Engine) common() []kgo.Opt {
 	return append([]kgo.Opt{
 		kgo.SeedBrokers(e.cfg.Brokers...), kgo.ClientID("weir-" + e.cfg.Plan.App), kgo.MetadataMinAge(250 * time.Millisecond),
-		kgo.WithLogger(quiet{e.cfg.Log}),
+		kgo.WithLogger(quiet{e.cfg.Log}), kgo.DisableClientMetrics(), // telemetry that nobody asked for, and a close waits for
 	}, append(e.cfg.Client, e.cfg.Replaced.Client...)...)
 }
 

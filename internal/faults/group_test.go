@@ -249,20 +249,27 @@ func TestSlowRestore(t *testing.T) {
 	check(t, addrs, records, last.fs)
 }
 
-// Two processes with one instance id: the later one goes on, the other stops and
+// Of two processes with one instance id, one goes on, and the other stops and
 // says why.
 func TestSameInstanceTwice(t *testing.T) {
 	t.Parallel()
 	records := input(rand.New(rand.NewPCG(uint64(seedOf(t)), 0)), 600)
 	addrs := shortSessions(t).ListenAddrs()
 	cluster(t, addrs, records[:300])
-	first := start(t, &instance{cfg: configFor(addrs, "one")}, (*stream.App).Run)
-	kafkatest.Eventually(t, patience, first.ready)
-	second := start(t, &instance{cfg: configFor(addrs, "one")}, (*stream.App).Run)
-	require.ErrorContains(t, first.wait(), "another process has joined as instance one.0: ids must be unique")
+	stays := start(t, &instance{cfg: configFor(addrs, "one")}, (*stream.App).Run)
+	kafkatest.Eventually(t, patience, stays.ready)
+	stops := start(t, &instance{cfg: configFor(addrs, "one")}, (*stream.App).Run)
+	select {
+	case <-stops.ended:
+	case <-stays.ended:
+		stays, stops = stops, stays
+	case <-time.After(patience):
+		t.Fatal("both go on")
+	}
+	require.ErrorContains(t, stops.err, "another process has joined as instance one.0: ids must be unique")
 	fill(t, addrs, records[300:])
 	settled(t, addrs)
-	require.NoError(t, second.stop())
-	last := finish(t, configFor(addrs, "one"), second.fs)
+	require.NoError(t, stays.stop())
+	last := finish(t, configFor(addrs, "one"), stays.fs)
 	check(t, addrs, records, last.fs)
 }

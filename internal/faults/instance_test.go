@@ -11,6 +11,7 @@ import (
 	"runtime/pprof"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ type network struct {
 var errCut = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 
 func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error) {
-	if err := n.pass(ctx.Done()); err != nil {
+	if err := n.pass(ctx.Done(), nil); err != nil {
 		return nil, err
 	}
 	c, err := (&net.Dialer{}).DialContext(ctx, kind, addr)
@@ -58,8 +59,10 @@ func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error)
 	return &conn{Conn: c, n: n, closed: make(chan struct{})}, nil
 }
 
-// pass waits while the network is held up.
-func (n *network) pass(done <-chan struct{}) error {
+// pass waits while the network is held up, until the deadline.
+func (n *network) pass(done <-chan struct{}, deadline *atomic.Int64) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		n.mu.Lock()
 		held, cut := n.held, n.cut || n.down
@@ -69,9 +72,12 @@ func (n *network) pass(done <-chan struct{}) error {
 			return errCut
 		case held == nil:
 			return nil
+		case deadline != nil && deadline.Load() != 0 && time.Now().UnixNano() > deadline.Load():
+			return os.ErrDeadlineExceeded
 		}
 		select {
 		case <-held:
+		case <-tick.C:
 		case <-done:
 			return net.ErrClosed
 		}
@@ -128,24 +134,46 @@ func (n *network) Hold() (release func()) {
 
 type conn struct {
 	net.Conn
-	n      *network
-	once   sync.Once
-	closed chan struct{}
+	n           *network
+	once        sync.Once
+	closed      chan struct{}
+	read, write atomic.Int64 // deadlines, ns since the epoch
 }
 
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if perr := c.n.pass(c.closed); perr != nil {
+	if perr := c.n.pass(c.closed, &c.read); perr != nil {
 		return 0, perr
 	}
 	return n, err
 }
 
 func (c *conn) Write(b []byte) (int, error) {
-	if err := c.n.pass(c.closed); err != nil {
+	if err := c.n.pass(c.closed, &c.write); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(b)
+}
+
+func (c *conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.read.Store(nanos(t))
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.write.Store(nanos(t))
+	return c.Conn.SetWriteDeadline(t)
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
 }
 
 func (c *conn) Close() error {

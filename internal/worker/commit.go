@@ -116,8 +116,8 @@ func (w *Worker) commit(ctx context.Context) error {
 
 // commitOrReset ends the interval, or drops it and opens the tasks anew.
 func (w *Worker) commitOrReset(ctx context.Context) error {
-	// A stop must not interrupt a commit: it would be in doubt.
-	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.cfg.Client.TransactionTimeout)
+	// A stop does not interrupt a commit at once: it would be in doubt.
+	cctx, cancel := context.WithTimeout(w.lasting, w.cfg.Client.TransactionTimeout)
 	err := w.commit(cctx)
 	cancel()
 	var failed *checkpoint.NotCommittedError
@@ -154,7 +154,7 @@ func (w *Worker) reset(ctx context.Context, because *checkpoint.NotCommittedErro
 		return fatal
 	}
 	w.dropAll()
-	actx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.cfg.Client.TransactionTimeout)
+	actx, cancel := context.WithTimeout(w.lasting, w.cfg.Client.TransactionTimeout)
 	defer cancel()
 	if err := w.client.Abort(actx); err != nil {
 		return &errRebuild{errors.Join(because, err)}

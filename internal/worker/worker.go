@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/weirstream/weir/checkpoint"
 	"github.com/weirstream/weir/internal/assign"
@@ -53,6 +54,7 @@ type Worker struct {
 	cfg      Config
 	client   *client.Client
 	balancer *assign.Balancer
+	lasting  context.Context // outlives that of Run by stopTimeout
 
 	tasks    map[task.ID]*held
 	running  []*task.Task // of tasks, those that are open
@@ -152,20 +154,20 @@ func (w *Worker) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Writing goes on while a stop commits, but not for ever: brokers that are
-	// down may never make room.
-	writing, end := context.WithCancel(context.WithoutCancel(ctx))
+	// A stop ends the interval first, but does not take for ever: brokers that
+	// are down may never answer.
+	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(stopTimeout, end) })()
 	cfg := w.cfg.Client
-	cfg.Context, cfg.Balancer = writing, balancer
+	cfg.Context, cfg.Balancer = lasting, balancer
 	cfg.Assigned = func(map[string][]int32) { w.wake() }
 	cfg.Blocked = func() { w.hurry.Store(true); w.wake() }
 	cl, err := client.New(cfg)
 	if err != nil {
 		return fmt.Errorf("cannot make a Kafka client: %w", err)
 	}
-	w.client, w.balancer, w.seq = cl, balancer, 0
+	w.client, w.balancer, w.seq, w.lasting = cl, balancer, 0, lasting
 	w.tasks, w.running = map[task.ID]*held{}, nil
 	w.resetInterval()
 	w.controls = w.newControls()
@@ -179,7 +181,7 @@ func (w *Worker) session(ctx context.Context) error {
 		cl.Close()
 		return err
 	}
-	return w.leave(ctx, cl, err)
+	return w.leave(ctx, err)
 }
 
 // init readies the client's producer.
@@ -215,8 +217,12 @@ func (w *Worker) upstream(topic string) int32 {
 // leave ends a session: cleanly, if nothing went wrong. A stop whose last
 // interval could not be committed loses nothing: whoever gets the tasks next
 // does it again.
-func (w *Worker) leave(running context.Context, cl *client.Client, err error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+func (w *Worker) leave(running context.Context, err error) error {
+	cl := w.client
+	ctx, cancel := w.lasting, func() {}
+	if running.Err() == nil { // it stops by itself
+		ctx, cancel = context.WithTimeout(ctx, tidyTimeout)
+	}
 	defer cancel()
 	if err == nil {
 		if err = w.commit(ctx); err == nil {
@@ -234,7 +240,7 @@ func (w *Worker) leave(running context.Context, cl *client.Client, err error) er
 		err = permanent(err)
 	}
 	var rebuild *errRebuild
-	if !errors.As(err, &rebuild) {
+	if !errors.As(err, &rebuild) && !errors.Is(err, kerr.FencedInstanceID) { // else it would throw another out
 		if lerr := cl.LeaveGroup(ctx); lerr != nil {
 			w.cfg.Log.Warn("could not leave the group; its session will time out", "worker", w.cfg.Client.Instance, "error", lerr)
 		}
@@ -243,8 +249,10 @@ func (w *Worker) leave(running context.Context, cl *client.Client, err error) er
 	return err
 }
 
-// stopTimeout bounds what a stop waits for.
-const stopTimeout = 30 * time.Second
+const (
+	stopTimeout = 20 * time.Second // bounds what a stop waits for; supervisors often kill after 30 s
+	tidyTimeout = 10 * time.Second // bounds what is waited for after an error, to end what others would wait for
+)
 
 // loop polls, works and commits until ctx ends.
 func (w *Worker) loop(ctx context.Context) error {
