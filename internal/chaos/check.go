@@ -29,7 +29,7 @@ func checks(o *oracle, wrong complaint) map[string]check {
 		updatesName:  &updatesCheck{oracle: o, wrong: wrong, last: map[pane]int64{}},
 		finalsName:   &finalsCheck{oracle: o, wrong: wrong, seen: map[pane]bool{}},
 		sessionsName: &sessionsCheck{closed: closed, wrong: wrong, seen: map[visit]bool{}},
-		lateName:     &lateCheck{oracle: o, wrong: wrong, seen: map[int64]bool{}},
+		lateName:     &lateCheck{oracle: o, wrong: wrong, seen: map[int64]int{}},
 	}
 }
 
@@ -191,11 +191,11 @@ func (c *sessionsCheck) end() {
 	}
 }
 
-// lateCheck: each late record is there once.
+// lateCheck: each late record is there as often as in the input.
 type lateCheck struct {
 	oracle *oracle
 	wrong  complaint
-	seen   map[int64]bool // by Seq
+	seen   map[int64]int // by Seq
 }
 
 func (c *lateCheck) add(r *kgo.Record) error {
@@ -203,17 +203,16 @@ func (c *lateCheck) add(r *kgo.Record) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", where(r), err)
 	}
-	if c.seen[e.Seq] || !c.oracle.late[e.Seq] || e.User != string(r.Key) {
-		c.wrong("%s: event %d of %s, late: %v, seen before: %v", where(r), e.Seq, r.Key, c.oracle.late[e.Seq], c.seen[e.Seq])
+	if c.seen[e.Seq]++; c.seen[e.Seq] > c.oracle.late[e.Seq] || e.User != string(r.Key) {
+		c.wrong("%s: event %d of %s is there %d times, want %d of %s", where(r), e.Seq, r.Key, c.seen[e.Seq], c.oracle.late[e.Seq], e.User)
 	}
-	c.seen[e.Seq] = true
 	return nil
 }
 
 func (c *lateCheck) end() {
-	for seq := range c.oracle.late {
-		if !c.seen[seq] {
-			c.wrong("%s: late event %d is missing", lateName, seq)
+	for seq, n := range c.oracle.late {
+		if c.seen[seq] < n {
+			c.wrong("%s: late event %d is there %d times, want %d", lateName, seq, c.seen[seq], n)
 		}
 	}
 }

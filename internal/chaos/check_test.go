@@ -34,7 +34,7 @@ func write(t *testing.T, records int64) written {
 		require.NoError(t, w.oracle.add(&kgo.Record{Topic: inputName, Partition: p, Offset: offsets[p], Value: value,
 			Timestamp: time.UnixMilli(ms)}))
 		offsets[p]++
-		if w.oracle.late[e.Seq] {
+		if w.oracle.late[e.Seq] > 0 {
 			w.put(t, lateName, []byte(e.User), value, ms)
 		}
 	}

@@ -37,6 +37,9 @@ func (g *rig) alone(ctx context.Context) (last *instance, since time.Time, err e
 			return nil, since, err
 		}
 	}
+	if err := pause(ctx, time.Second); err != nil { // into transactions, most likely
+		return nil, since, err
+	}
 	living := g.living()
 	last = g.pick(living)
 	var l faultLine

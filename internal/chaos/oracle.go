@@ -13,7 +13,7 @@ import (
 type oracle struct {
 	totals  [][]Total       // by user: the states, in order
 	views   map[pane]int64  // counts
-	late    map[int64]bool  // by Seq
+	late    map[int64]int   // by Seq: how often, since the loader may write twice when the broker is killed
 	visits  map[int][]int64 // by user: event times of what goes into sessions
 	highest map[int32]int64 // event time, by partition
 	records int64
@@ -27,7 +27,7 @@ type pane struct {
 
 func newOracle() *oracle {
 	return &oracle{
-		views: map[pane]int64{}, late: map[int64]bool{}, visits: map[int][]int64{}, highest: map[int32]int64{},
+		views: map[pane]int64{}, late: map[int64]int{}, visits: map[int][]int64{}, highest: map[int32]int64{},
 	}
 }
 
@@ -61,7 +61,7 @@ func (o *oracle) add(r *kgo.Record) error {
 	ms := r.Timestamp.UnixMilli()
 	start := ms - ms%windowMs
 	if carried := o.watermark(r.Partition); start+windowMs+graceMs <= carried {
-		o.late[e.Seq] = true
+		o.late[e.Seq]++
 	} else {
 		o.views[pane{user, start}]++
 	}
