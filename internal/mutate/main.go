@@ -25,7 +25,7 @@ func main() {
 	cases := flag.Int("cases", 300, "random cases that streamtest compares with the model")
 	flag.Uint64Var(&c.seed, "seed", uint64(time.Now().UnixNano()%1_000_000), "seed of the choice of mutants")
 	flag.IntVar(&c.n, "n", 200, "mutants to try")
-	flag.DurationVar(&c.cpu, "timeout", 30*time.Second, "CPU time that the tests of a package may take; a mutant that takes more is killed")
+	flag.DurationVar(&c.cpu, "timeout", 15*time.Second, "CPU time that the tests of a package may take; a mutant that takes more is killed")
 	flag.StringVar(&c.at, "at", "", "choose from the mutants at FILE:LINE, or of FILE")
 	flag.Parse()
 	c.root, c.dirs = ".", strings.Split(*packages, ",")

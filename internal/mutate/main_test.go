@@ -64,6 +64,7 @@ func TestLess(t *testing.T) {
 
 import (
 	"flag"
+	"os"
 	"testing"
 	"tiny/lib"
 )
@@ -71,6 +72,9 @@ import (
 var factor = flag.Int("factor", 0, "")
 
 func TestSquare(t *testing.T) {
+	if os.Mkdir("seen", 0o700) != nil {
+		t.Fatal("this directory was used before")
+	}
 	if lib.UsersTest(3) != *factor*3 {
 		t.Fatal()
 	}
@@ -109,17 +113,17 @@ func TestTinyModule(t *testing.T) {
 	c := writeTiny(t, "", "")
 	said, s := run(t, c)
 	require.Equal(t, map[string]string{
-		"lib/lib.go:3 1 becomes 0":         "lib TestLess", // built for itself
-		"lib/lib.go:5 < becomes <=":        "",             // nobody compares a number with itself
-		"lib/lib.go:5 < becomes >=":        "lib TestLess",
-		"lib/lib.go:7 + becomes -":         "",
-		"lib/lib.go:9 * becomes /":         "user TestSquare",
-		"lib/lib.go:12 != becomes ==":      "lib TestLess",
-		"lib/lib.go:13 assignment removed": "timeout",
-		"lib/lib.go:21 0 becomes 1":        "", // built for itself
-		"lib/lib.go:29 assignment removed": "lib TestLess",
-		"lib/lib.go:30 assignment removed": "lib TestLess",
-		"lib/lib.go:30 2 becomes 3":        "lib TestLess",
+		"lib/lib.go:3:13 1 becomes 0":        "lib TestLess", // built for itself
+		"lib/lib.go:5:37 < becomes <=":       "",             // nobody compares a number with itself
+		"lib/lib.go:5:37 < becomes >=":       "lib TestLess",
+		"lib/lib.go:7:37 + becomes -":        "",
+		"lib/lib.go:9:38 * becomes /":        "user TestSquare",
+		"lib/lib.go:12:10 != becomes ==":     "lib TestLess",
+		"lib/lib.go:13:3 assignment removed": "timeout",
+		"lib/lib.go:21:12 0 becomes 1":       "", // built for itself
+		"lib/lib.go:29:2 assignment removed": "lib TestLess",
+		"lib/lib.go:30:2 assignment removed": "lib TestLess",
+		"lib/lib.go:30:10 2 becomes 3":       "lib TestLess",
 	}, said)
 	require.Equal(t, summary{Seed: 1, Possible: 13, Mutants: 11, Killed: 8, Timeouts: 1, Percent: 72.7}, s)
 

@@ -14,6 +14,7 @@ type mutant struct {
 	id         int
 	file       string // as it was given to mutantsOf
 	line       int
+	column     int
 	what       string // the change, as in "< becomes <="
 	text       string // the line that it is in
 	start, end int    // offsets of the bytes that are replaced
@@ -188,7 +189,7 @@ func (f *finder) offset(p token.Pos) int { return f.file.Offset(p) }
 func (f *finder) add(start, end token.Pos, with, what string) {
 	line := f.file.Line(start)
 	f.found = append(f.found, mutant{
-		file: f.name, line: line, what: what, text: strings.TrimSpace(f.lines[line-1]),
+		file: f.name, line: line, column: f.file.Position(start).Column, what: what, text: strings.TrimSpace(f.lines[line-1]),
 		start: f.offset(start), end: f.offset(end), with: with, in: f.in,
 	})
 }

@@ -27,7 +27,7 @@ type config struct {
 
 // A report is the line about one mutant.
 type report struct {
-	At       string `json:"at"`
+	At       string `json:"at"` // FILE:LINE:COLUMN
 	Mutation string `json:"mutation"`
 	Source   string `json:"source"`
 	Killed   bool   `json:"killed"`
@@ -72,7 +72,7 @@ func (c config) run(ctx context.Context, w io.Writer) error {
 			return fmt.Errorf("%v: %w", m, err)
 		}
 		s.add(killer)
-		at := fmt.Sprintf("%s:%d", m.file, m.line)
+		at := fmt.Sprintf("%s:%d:%d", m.file, m.line, m.column)
 		if err := out.Encode(report{At: at, Mutation: m.what, Source: m.text, Killed: killer != "", By: killer}); err != nil {
 			return err
 		}

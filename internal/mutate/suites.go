@@ -32,14 +32,24 @@ const timeout = "timeout"
 const limits = `ulimit -v 4000000; ulimit -t "$0"; exec "$@"`
 
 // run runs a suite's binary as a mutant, or as the original if its id is 0, and
-// returns what failed: a package and a test, or timeout; "" if all passed.
+// returns what failed: a package and a test, or timeout; "" if all passed. It
+// runs in a copy of the package's directory, since some tests write down what
+// failed, and next time begin with that.
 func (s suite) run(ctx context.Context, root, binary string, id int, cpu time.Duration) (killer string, err error) {
 	if binary == "" {
 		return "", nil
 	}
+	dir, err := os.MkdirTemp(filepath.Dir(binary), "directory")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, s.dir))); err != nil {
+		return "", err
+	}
 	args := append([]string{"-c", limits, fmt.Sprintf("%.0f", cpu.Seconds()), binary, "-test.failfast", "-test.timeout=10m"}, s.flags...)
 	c := exec.CommandContext(ctx, "sh", args...)
-	c.Dir = filepath.Join(root, s.dir)
+	c.Dir = dir
 	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", chosen, id))
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
