@@ -79,8 +79,10 @@ func TestCarriedRefusesDamage(t *testing.T) {
 		{[]byte{0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x07}, 0, "damaged"}, // None without its flag
 		{[]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f}, 0, "damaged"},
 	} {
-		_, _, err := watermark.ParseCarried(c.b, c.kafka)
+		ts, carried, err := watermark.ParseCarried(c.b, c.kafka)
 		require.ErrorContains(t, err, c.want, "%x", c.b)
+		require.Zero(t, ts)
+		require.Zero(t, carried)
 	}
 }
 

@@ -115,3 +115,16 @@ func TestIdlenessIsProved(t *testing.T) {
 		require.False(t, s.state.Idle())
 	})
 }
+
+// A clock that is put back, be it by less than has passed in all, has measured nothing: the silence begins anew.
+func TestIdlenessStartsAnewWhenTheClockIsPutBack(t *testing.T) {
+	d := watermark.NewIdleness(watermark.Bounded(0).Idle(100*ms), 0)
+	require.False(t, d.Observe(90, 7, false, false))
+	require.False(t, d.Observe(50, 7, false, false), "put back by 40")
+	require.False(t, d.Observe(100, 7, false, false))
+	require.False(t, d.Observe(149, 7, false, false))
+	require.True(t, d.Observe(150, 7, false, false))
+	require.True(t, d.Answer(150, 7, 7))
+	require.False(t, d.Observe(149, 7, false, false))
+	require.False(t, d.Idle())
+}

@@ -72,6 +72,9 @@ func TestNoRecordEndsTime(t *testing.T) {
 	p := watermark.NewPartition(watermark.Strategy{}, watermark.None)
 	p.Observe(math.MaxInt64)
 	require.Less(t, p.Watermark(), watermark.Infinite)
+	p.Restore(watermark.Infinite)
+	p.Observe(math.MaxInt64)
+	require.Equal(t, watermark.Infinite, p.Watermark(), "nor brings it back")
 }
 
 func BenchmarkObserve(b *testing.B) {

@@ -238,6 +238,7 @@ func TestStoresOfKeysStayOpen(t *testing.T) {
 		a.at(3, "k", 1)
 		require.EqualValues(t, math.MaxInt64, a.op.Deadline())
 		require.Equal(t, state.Progress{Closed: math.MinInt64}, a.op.Progress())
+		require.EqualValues(t, math.MinInt64, a.op.Resume())
 		_, cut := a.op.NeededFrom(100)
 		require.False(t, cut)
 		more, err := a.op.Fire(&a.ctx, math.MaxInt64, 1)

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -240,8 +241,9 @@ func TestProgress(t *testing.T) {
 
 // Closings stop after about as many results as they may have.
 func TestClosingInSteps(t *testing.T) {
-	for _, name := range []string{"window", "session"} {
+	for name, deadline := range map[string]int64{"window": 15, "session": 12} {
 		a := newAggregation(t, sums(name), kinds[name].build)
+		require.EqualValues(t, math.MinInt64, a.op.Resume())
 		for _, k := range []string{"a", "b", "c"} {
 			a.at(3, k, 1)
 		}
@@ -251,8 +253,12 @@ func TestClosingInSteps(t *testing.T) {
 			more, err = a.op.Fire(&a.ctx, 100, 1)
 			require.NoError(t, err)
 			require.LessOrEqual(t, len(a.finals), steps)
+			if more && len(a.finals) < 3 {
+				require.Equal(t, deadline, a.op.Resume(), "it goes on where it was interrupted")
+			}
 		}
 		require.Len(t, a.finals, 3)
 		require.Greater(t, steps, 3)
+		require.EqualValues(t, math.MinInt64, a.op.Resume())
 	}
 }
