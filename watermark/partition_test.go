@@ -64,6 +64,7 @@ func TestTooFarAhead(t *testing.T) {
 	for ts, want := range map[int64]bool{-100: false, 1000: false, 1010: false, 1011: true, math.MaxInt64: true} {
 		require.Equal(t, want, p.TooFarAhead(ts, 1000), "%d", ts)
 	}
+	require.True(t, watermark.NewPartition(watermark.Bounded(0).MaxAhead(1*ms), watermark.None).TooFarAhead(1002, 1000))
 	require.False(t, p.TooFarAhead(math.MaxInt64, math.MaxInt64-5), "the limit does not wrap round")
 	require.False(t, watermark.NewPartition(watermark.Strategy{}, 0).TooFarAhead(math.MaxInt64, 0), "no limit unless said")
 }

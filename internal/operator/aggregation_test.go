@@ -99,6 +99,12 @@ func TestUpdates(t *testing.T) {
 				require.Equal(t, []got[int64]{want}, a.commit(watermark))
 				require.Len(t, a.log, 1)
 				a.ctx.Headers[0].Value[0] = '3' // and its memory used again
+				_, err := a.op.WriteBehind(math.MaxInt64, math.MaxInt)
+				require.NoError(t, err)
+				require.NoError(t, a.part.Rows(func(_, row []byte) error {
+					require.Contains(t, string(row), "a\x022", "the header, with the length of its value between")
+					return nil
+				}))
 				a.ctx.Headers = nil
 				a.at(3, "other", 1)
 				require.Len(t, a.commit(1), 1)
@@ -239,8 +245,9 @@ func TestStoresOfKeysStayOpen(t *testing.T) {
 		require.EqualValues(t, math.MaxInt64, a.op.Deadline())
 		require.Equal(t, state.Progress{Closed: math.MinInt64}, a.op.Progress())
 		require.EqualValues(t, math.MinInt64, a.op.Resume())
-		_, cut := a.op.NeededFrom(100)
+		from, cut := a.op.NeededFrom(100)
 		require.False(t, cut)
+		require.Zero(t, from)
 		more, err := a.op.Fire(&a.ctx, math.MaxInt64, 1)
 		require.NoError(t, err)
 		require.False(t, more)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -13,6 +14,7 @@ import (
 	"github.com/weirstream/weir/internal/flow"
 	"github.com/weirstream/weir/serde"
 	"github.com/weirstream/weir/state"
+	"github.com/weirstream/weir/window"
 )
 
 // openBy makes a rig whose stores are opened by open.
@@ -93,27 +95,44 @@ func TestBrokenDisks(t *testing.T) {
 }
 
 // forgetful is a serde of what it cannot read again.
-type forgetful struct{ serde.Serde[int64] }
+type forgetful struct {
+	serde.Serde[int64]
+	asked *int
+}
 
-func (forgetful) Decode([]byte) (int64, error) { return 0, errors.New("forgotten") }
+func (f forgetful) Decode([]byte) (int64, error) {
+	*f.asked++
+	return 0, errors.New("forgotten")
+}
+
+// forgotten is an aggregation of an operator whose row for the key "k" at 3
+// cannot be read again.
+func forgotten(t *testing.T, name string, build builder) (a *aggregation, asked *int) {
+	spec := sums(name)
+	asked = new(int)
+	spec.Value = forgetful{serde.Int64, asked}
+	a = newAggregation(t, spec, build)
+	a.at(3, "k", 1)
+	a.commit(0)
+	_, err := a.op.WriteBehind(math.MaxInt64, math.MaxInt)
+	require.NoError(t, err)
+	require.Positive(t, a.op.Evict(math.MaxInt64))
+	return a, asked
+}
 
 // A row that cannot be read ends the task, and is not taken for one that is new.
 func TestRowsThatCannotBeRead(t *testing.T) {
 	for name, k := range kinds {
 		t.Run(name, func(t *testing.T) {
-			spec := sums(name)
-			spec.Value = forgetful{serde.Int64}
-			a := newAggregation(t, spec, k.build)
-			a.at(3, "k", 1)
-			a.commit(0)
-			_, err := a.op.WriteBehind(math.MaxInt64, math.MaxInt)
-			require.NoError(t, err)
-			require.Positive(t, a.op.Evict(math.MaxInt64))
+			a, asked := forgotten(t, name, k.build)
+			a.lowered = nil
 			a.at(3, "k", 1)
 			require.ErrorContains(t, a.ctx.Err, "forgotten")
+			require.Equal(t, 1, *asked)
 			a.ctx.Err = nil
 			require.Zero(t, a.op.Dirty())
-			require.Empty(t, a.lowered[min(1, len(a.lowered)):])
+			require.Empty(t, a.lowered)
+			require.Empty(t, a.late)
 			require.Empty(t, a.commit(0))
 			if name == "table" {
 				a.ctx.Deleted = true
@@ -122,4 +141,15 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A record's later windows are not touched once an earlier one has failed.
+func TestOverlappingWindowsThatCannotBeRead(t *testing.T) {
+	a, asked := forgotten(t, "window", func(t *flow.Task, s Spec[string, int64, int64]) (flow.Push[string, int64], error) {
+		return Windowed(t, s, window.Hopping(10*time.Millisecond, 5*time.Millisecond))
+	})
+	a.at(3, "k", 1) // in [-5,5) and [0,10)
+	require.ErrorContains(t, a.ctx.Err, "forgotten")
+	require.Equal(t, 1, *asked)
+	require.Empty(t, a.late)
 }

@@ -32,6 +32,7 @@ type rig struct {
 	sent    []sent
 	lowered []int64 // deadlines that the operator told of
 	log     []string
+	part    *state.Partition // of the store that was opened last
 	now     int64
 }
 
@@ -52,6 +53,7 @@ func newRig(t *testing.T) *rig {
 		require.NoError(t, err)
 		part, err := db.Lease(d, 5)
 		require.NoError(t, err)
+		r.part = part
 		t.Cleanup(func() {
 			part.Release()
 			require.NoError(t, db.Close())

@@ -151,6 +151,20 @@ func TestNothingAfterAFailure(t *testing.T) {
 	require.Equal(t, "no", r.failure())
 }
 
+func TestFilterOfTombstones(t *testing.T) {
+	for _, tombstones := range []bool{false, true} {
+		r := newRig(t)
+		var list []got[int64]
+		push := Filter(node, &flow.Policy{}, tombstones, func(_ *flow.Context, _ string, n int64) bool { return n > 1 }, collect(&list))
+		push(&r.ctx, "k", 1)
+		push(&r.ctx, "k", 2)
+		require.Equal(t, []int64{2}, values(list))
+		r.ctx.Deleted = true
+		push(&r.ctx, "k", 0)
+		require.Equal(t, !tombstones, len(list) == 2)
+	}
+}
+
 func TestSplit(t *testing.T) {
 	r := newRig(t)
 	var taken, rest []got[int64]
