@@ -41,6 +41,9 @@ func (g *rig) alone(ctx context.Context) (last *instance, since time.Time, err e
 		return nil, since, err
 	}
 	living := g.living()
+	if len(living) == 0 {
+		return nil, since, fmt.Errorf("no instance lives; logs are in %s", g.dir)
+	}
 	last = g.pick(living)
 	var l faultLine
 	since = time.Now()

@@ -69,7 +69,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (ok bool, err
 	}
 	r := newReporter(stdout, stderr, o.seed)
 	defer func() {
-		if o.keep || !ok {
+		if o.keep || !ok && ctx.Err() == nil {
 			r.say("logs and state are in %s", dir)
 			return
 		}
@@ -93,14 +93,24 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (ok bool, err
 	defer reader.Close()
 	g := newRig(o, broker, v, r, dir)
 	defer g.close()
-	h, err := g.storm(ctx, reader)
-	if err != nil {
-		return false, err
-	}
-	if err := g.verify(ctx, reader, h); err != nil {
-		return false, fmt.Errorf("verify: %w", err)
+	if err := g.through(ctx, reader); ctx.Err() != nil {
+		return false, errors.Join(err, context.Cause(ctx))
+	} else if err != nil {
+		r.violation("%v", err)
 	}
 	return r.finish(o, g.ledger.judge()), nil
+}
+
+// through is a run from its load to the verification.
+func (g *rig) through(ctx context.Context, reader *verify.Reader) error {
+	h, err := g.storm(ctx, reader)
+	if err != nil {
+		return err
+	}
+	if err := g.verify(ctx, reader, h); err != nil {
+		return fmt.Errorf("cannot verify: %w", err)
+	}
+	return nil
 }
 
 // storm loads the input, runs the application, injects the faults, and heals.
