@@ -46,8 +46,12 @@ func TestCarriedBytes(t *testing.T) {
 		{now, watermark.None, []byte{1}},
 		{-1, watermark.None, []byte{3}},
 		{-1, -2, []byte{2 | 2<<2}},
+		{0, watermark.None + 1, []byte{0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x07}}, // the greatest difference
 	} {
 		require.Equal(t, c.want, watermark.AppendCarried(nil, c.ts, c.carried), "%+v", c)
+		ts, carried, err := watermark.ParseCarried(c.want, watermark.KafkaTime(c.ts))
+		require.NoError(t, err)
+		require.Equal(t, []int64{c.ts, c.carried}, []int64{ts, carried})
 	}
 	require.LessOrEqual(t, len(watermark.AppendCarried(nil, now, watermark.Infinite)), 10)
 }

@@ -192,3 +192,13 @@ func TestCalendarEndsSomewhere(t *testing.T) {
 	}
 	require.Equal(t, int64(math.MaxInt64), f.ClosesAt(1<<60))
 }
+
+// A calendar has windows for a hundred million days after the epoch, the last one included.
+func TestCalendarEnds(t *testing.T) {
+	const dayMs = 24 * 60 * 60 * 1000
+	const last = 100_000_000 * dayMs
+	days := window.Calendar(window.Day, time.UTC)
+	require.Equal(t, []window.Span{window.Millis(last-dayMs, last)}, spans(days, last-1))
+	require.Equal(t, []window.Span{window.Millis(last, last+dayMs)}, spans(days, last))
+	require.Empty(t, spans(days, last+1))
+}

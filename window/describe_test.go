@@ -19,6 +19,8 @@ func TestFixedString(t *testing.T) {
 		"hopping 1m0s advance 10s":                    window.Hopping(time.Minute, 10*time.Second),
 		"hopping 1m0s advance 10s offset 1s grace 1s": window.Hopping(time.Minute, 10*time.Second).Offset(11 * time.Second).Grace(time.Second),
 		"calendar day Europe/Berlin":                  window.Calendar(window.Day, berlin),
+		"calendar day Asia/Kolkata":                   window.Calendar(window.Day, zone(t, "Asia/Kolkata")),     // no change after 1970
+		"calendar day Antarctica/Troll":               window.Calendar(window.Day, zone(t, "Antarctica/Troll")), // none before
 		"calendar week UTC offset -24h0m0s":           window.Calendar(window.Week, time.UTC).Offset(-24 * time.Hour),
 		"calendar month Europe/Berlin grace 1h0m0s":   window.Calendar(window.Month, berlin).Grace(time.Hour),
 		"calendar quarter X (UTC+05:30:00)":           window.Calendar(window.Quarter, time.FixedZone("X", 19800)),

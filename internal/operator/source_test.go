@@ -70,7 +70,7 @@ func TestSourceOfTheEndsOfTime(t *testing.T) {
 		r := newRig(t)
 		var list []read
 		s := &Source[int64, int64]{
-			Node: node, Policy: &flow.Policy{Action: flow.Skip}, Key: even{}, Value: even{}, Next: collectReads(&list),
+			Node: node, Policy: &flow.Policy{Action: flow.DeadLetter, Topic: "dlq"}, Key: even{}, Value: even{}, Next: collectReads(&list),
 			Time: func(int64) time.Time { return at(ms) },
 		}
 		_, moves := s.Read(&r.ctx, &kgo.Record{Value: []byte{0}, Timestamp: at(7)})
@@ -79,6 +79,7 @@ func TestSourceOfTheEndsOfTime(t *testing.T) {
 		if isEnd {
 			require.Empty(t, list)
 			require.EqualValues(t, 1, r.drops(flow.Future))
+			require.Contains(t, headerText(r.sent[0].headers), flow.HeaderAttempts+":1 ")
 		} else {
 			require.Len(t, list, 1)
 		}
@@ -177,7 +178,8 @@ func TestRepartitionSource(t *testing.T) {
 		{"header of the carried watermark is empty", &kgo.Record{Value: []byte{0}, Headers: header(CarriedHeader, "")}},
 		{"cannot decode the value: odd", &kgo.Record{Value: []byte{1}, Timestamp: at(7), Headers: carried(7, 3)}},
 	} {
-		_, moves := s.Read(&r.ctx, c.rec)
+		ms, moves := s.Read(&r.ctx, c.rec)
+		require.Zero(t, ms)
 		require.False(t, moves, c.text)
 		require.Contains(t, r.failure(), c.text)
 	}

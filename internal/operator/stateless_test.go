@@ -133,6 +133,12 @@ func TestRetriesBeforeStopping(t *testing.T) {
 	require.Len(t, list, 1)
 }
 
+func TestFanOutOfNothing(t *testing.T) {
+	r := newRig(t)
+	FanOut[string, int64](nil)(&r.ctx, "k", 1)
+	require.Empty(t, r.failure())
+}
+
 // Nothing more is done for a record once the task has failed.
 func TestNothingAfterAFailure(t *testing.T) {
 	r := newRig(t)
