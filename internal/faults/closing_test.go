@@ -34,7 +34,8 @@ func large() *stream.Topology {
 // A process dies between two steps of a closing that is too large for one, and
 // again in the next life.
 func TestCrashBetweenClosing(t *testing.T) {
-	const width = task.CloseStep*3/2 + 10
+	t.Parallel()
+	const width = task.CloseStep + 500
 	for _, unsynced := range []int{0, 50, 100} {
 		t.Run(fmt.Sprint(unsynced), func(t *testing.T) {
 			t.Parallel()

@@ -78,6 +78,7 @@ func configOf(addrs []string) stream.Config {
 // A process dies at each point. Another takes its place on what is left of its
 // disk, and the answer is the oracle's.
 func TestCrashPoints(t *testing.T) {
+	t.Parallel()
 	for n, at := range points {
 		for m, unsynced := range []int{0, 50, 100} {
 			c := crash{at, 2 + (n+m)%4, unsynced}
@@ -113,7 +114,8 @@ func auditLeft(t *testing.T, a *verify.Audit, left *vfs.MemFS) {
 
 // Processes die again and again, at random points, one on the other's disk.
 func TestManyCrashes(t *testing.T) {
-	for n := range 6 {
+	t.Parallel()
+	for n := range 3 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			seed := seedOf(t)
@@ -146,7 +148,8 @@ func TestManyCrashes(t *testing.T) {
 
 // Processes are killed at any moment, wherever they are. (C76)
 func TestKilledAnytime(t *testing.T) {
-	for n := range 4 {
+	t.Parallel()
+	for n := range 2 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			seed := seedOf(t)
@@ -164,7 +167,7 @@ func TestKilledAnytime(t *testing.T) {
 			fs := vfs.NewCrashableMem()
 			var disks []*vfs.MemFS
 			for range 5 {
-				until := fetches.Load() + 1 + rng.Int64N(40)
+				until := fetches.Load() + 1 + rng.Int64N(15)
 				i := start(t, &instance{cfg: configOf(addrs), fs: fs}, (*stream.App).Run)
 				for tick := time.Tick(time.Millisecond); fetches.Load() < until; {
 					<-tick
@@ -184,6 +187,7 @@ func TestKilledAnytime(t *testing.T) {
 
 // Without transactions a crash may repeat, but not lose.
 func TestCrashPointsAtLeastOnce(t *testing.T) {
+	t.Parallel()
 	for n, at := range points {
 		c := crash{at, 2 + n%4, 50}
 		t.Run(string(at), func(t *testing.T) {

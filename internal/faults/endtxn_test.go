@@ -105,6 +105,7 @@ func (e ending) apply(t *testing.T, c *kfake.Cluster, own *kgo.Client, req kmsg.
 // Whatever becomes of the end of a transaction, and whatever the broker says of
 // it, the app goes on, and the answer is the oracle's. (C55)
 func TestEndings(t *testing.T) {
+	t.Parallel()
 	for _, e := range endings {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()

@@ -36,8 +36,11 @@ type network struct {
 	held  chan struct{} // closed when it goes on; nil unless held up
 }
 
-// errCut is what a dead network answers, as the operating system says it.
-var errCut = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+// errCut is for processes that are dead: clients do not try again.
+var errCut = errors.New("the process was killed")
+
+// errDown is what a dead network answers, as the operating system says it.
+var errDown = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 
 func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error) {
 	if err := n.pass(ctx.Done(), nil); err != nil {
@@ -65,11 +68,13 @@ func (n *network) pass(done <-chan struct{}, deadline *atomic.Int64) error {
 	defer tick.Stop()
 	for {
 		n.mu.Lock()
-		held, cut := n.held, n.cut || n.down
+		held, cut, down := n.held, n.cut, n.down
 		n.mu.Unlock()
 		switch {
 		case cut:
 			return errCut
+		case down:
+			return errDown
 		case held == nil:
 			return nil
 		case deadline != nil && deadline.Load() != 0 && time.Now().UnixNano() > deadline.Load():
@@ -289,6 +294,7 @@ func (i *instance) kill(unsynced int, seed int64) *vfs.MemFS {
 	left := crashed(i.fs, unsynced, seed)
 	i.net.Cut()
 	i.killed = true
+	i.cancel()
 	return left
 }
 

@@ -73,6 +73,7 @@ func (r refusal) inject(c *kfake.Cluster, code *kerr.Error, nth, times int64) (h
 // Whatever a broker refuses with an error that passes, the app goes on, and the
 // answer is the oracle's. (C62 is one of these)
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	for _, r := range refusals {
 		for _, code := range r.codes {
 			t.Run(fmt.Sprintf("%s/%s", r.key.Name(), code.Message), func(t *testing.T) {

@@ -100,6 +100,11 @@ func first(offsets kadm.ListedOffsets, err error) error {
 // committed is read up to the last stable offset: Settle first. Transaction
 // markers are left out.
 func (r *Reader) Topic(ctx context.Context, topic string) ([]Log, error) {
+	return r.Since(ctx, topic, func(int32) int64 { return 0 })
+}
+
+// Since is Topic from an offset on in each partition.
+func (r *Reader) Since(ctx context.Context, topic string, from func(partition int32) int64) ([]Log, error) {
 	details, err := r.admin.ListTopics(ctx, topic)
 	if err == nil {
 		err = details[topic].Err
@@ -127,10 +132,11 @@ func (r *Reader) Topic(ctx context.Context, topic string) ([]Log, error) {
 		l := &logs[p]
 		*l = Log{Topic: topic, Partition: p, Start: start.Offset, End: end.Offset}
 		f := fetcher{r: r, topic: topic, id: details[topic].ID, leader: details[topic].Partitions[p].Leader, partition: p}
-		if l.Records, err = f.read(ctx, kgo.ReadCommitted(), start.Offset, lso.Offset); err != nil {
+		begin := max(start.Offset, from(p))
+		if l.Records, err = f.read(ctx, kgo.ReadCommitted(), begin, lso.Offset); err != nil {
 			return nil, err
 		}
-		all, err := f.read(ctx, kgo.ReadUncommitted(), start.Offset, end.Offset)
+		all, err := f.read(ctx, kgo.ReadUncommitted(), begin, end.Offset)
 		if err != nil {
 			return nil, err
 		}
